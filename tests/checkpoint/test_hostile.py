@@ -217,6 +217,7 @@ JUNK = [b"", b"\0", b"{", b"[]", b"null", b"7", b'"x"', b"\xff\xfe", b"[" * 100_
         "modules.json",
         "1_Pooling/config.json",
         "sentence_bert_config.json",
+        "config_sentence_transformers.json",
     ],
 )
 def test_files_that_are_not_the_expected_json(bert: Bert, name: str, junk: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,19 @@ QUERIES = ["birch river", "Why do bees dance?", " stone"]
 CORPUS = [*TEXTS, *QUERIES, "query: search_document: passage text [Q] [D]", " ".join(WORDS)]
 
 
-def write_encoder(directory: Path, kind: str) -> Path:
+def write_encoder(directory: Path, kind: str, markers: Sequence[str] = ()) -> Path:
     """Write an encoder with random weights: `wordpiece` is BERT, `bytes` ModernBERT, `unigram` XLM.
 
-    The names are those of their tokenisers' kinds.
+    The names are those of their tokenisers' kinds. markers: more tokens, which texts do not become.
     """
     import torch
     import transformers
 
     tokenizer = _tokenizer(kind)
+    if markers:
+        from tokenizers import AddedToken
+
+        tokenizer.add_tokens([AddedToken(marker, normalized=True) for marker in markers])
     sizes: dict[str, Any] = {
         "vocab_size": tokenizer.get_vocab_size(),
         "hidden_size": 24,
@@ -42,7 +47,7 @@ def write_encoder(directory: Path, kind: str) -> Path:
     }
     name = {"wordpiece": "Bert", "bytes": "ModernBert", "unigram": "XLMRoberta"}[kind]
     if name == "ModernBert":
-        sizes |= {"local_attention": 8, "bos_token_id": 2, "cls_token_id": 2}
+        sizes |= {"local_attention": 64, "bos_token_id": 2, "cls_token_id": 2}
         sizes |= {"eos_token_id": 3, "sep_token_id": 3}
     if name == "XLMRoberta":
         sizes |= {"type_vocab_size": 1}

@@ -13,24 +13,28 @@ from birchbark.checkpoint.encoder_config import (
     EncoderConfig,
     read_encoder_config,
 )
-from birchbark.checkpoint.encoder_module import check_encoder_module, max_length
+from birchbark.checkpoint.encoder_module import check_encoder_module, check_one_length, max_length
 from birchbark.checkpoint.families import FAMILIES, Family
+from birchbark.checkpoint.find_head import Stored, find_head, read_head_modules
 from birchbark.checkpoint.heads import (
     EMBEDDING_WEIGHT,
     HEAD_KEY,
+    PER_TOKEN,
     Head,
-    Modules,
     Pooling,
-    Stored,
     UnknownHeadError,
-    find_head,
     layers_of,
 )
 from birchbark.checkpoint.json_files import read_object
-from birchbark.checkpoint.layers import layer_files, read_layer_tensors, read_layers
-from birchbark.checkpoint.modules import POOLING, TRANSFORMER, list_modules, read_modules
-from birchbark.checkpoint.prompts import Prompts, default_prompt, read_prompts
-from birchbark.checkpoint.settings import SETTINGS
+from birchbark.checkpoint.layers import layer_files, read_layer_tensors
+from birchbark.checkpoint.modules import TRANSFORMER, list_modules, read_modules
+from birchbark.checkpoint.multi_vector import (
+    MultiVector,
+    is_multi_vector,
+    read_multi_vector,
+    read_token_layers,
+)
+from birchbark.checkpoint.prompts import Prompts, no_prompts, read_prompts
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
@@ -52,6 +56,8 @@ class Checkpoint:
         root: The model directory.
         prompts: What is put before texts that are read alone; none if query and text are read
             together.
+        multi_vector: What of queries and texts is read and compared, if the model itself has a
+            vector per token; else None.
     """
 
     directory: Path
@@ -62,6 +68,7 @@ class Checkpoint:
     max_length: int
     root: Path
     prompts: Prompts
+    multi_vector: MultiVector | None
 
     @classmethod
     def open(
@@ -88,11 +95,30 @@ class Checkpoint:
         _check_layers(family, config, shapes, home)
         check_encoder_module(home)
         stored = Stored(family, config, shapes, root)
-        head = pooling or find_head(stored, _modules(root, listed, config), values.get(HEAD_KEY))
+        multi_vector = None
+        if pooling:
+            head: Head = pooling
+        elif is_multi_vector(root):
+            head = Pooling(PER_TOKEN, layers=read_token_layers(root, listed[1:], config.hidden))
+            multi_vector = read_multi_vector(root, home, listed[1:], family, config)
+        else:
+            check_one_length(home)
+            head = find_head(
+                stored, read_head_modules(root, listed, config.hidden), values.get(HEAD_KEY)
+            )
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
-        length, prompts = max_length(home, config), _prompts(root, head)
-        return cls(home, name or root.name, family, config, head, length, root, prompts)
+        return cls(
+            directory=home,
+            name=name or root.name,
+            family=family,
+            config=config,
+            head=head,
+            max_length=max_length(home, config),
+            root=root,
+            prompts=read_prompts(root) if isinstance(head, Pooling) else no_prompts(root),
+            multi_vector=multi_vector,
+        )
 
     @property
     def embedding_weight(self) -> float | None:
@@ -147,6 +173,8 @@ class Checkpoint:
         files = fingerprint(*present, *weight_files(self.weights), *modules)
         if self.prompts:
             files += f"-prompts {self.prompts.fingerprint}"
+        if self.multi_vector:
+            files += f"-vectors {self.multi_vector.fingerprint}"
         if isinstance(self.head, Pooling) and self.head != Pooling("mean", self.config.layers):
             return f"{files}-{self.head.mode}-{self.head.layer}"
         return files
@@ -246,35 +274,3 @@ def _with_layer(pooling: Pooling, config: EncoderConfig, root: Path) -> Pooling:
             "no such layer", where=str(root), wanted=f"0 to {config.layers}", found=str(layer)
         )
     return replace(pooling, layer=layer)
-
-
-def _modules(root: Path, listed: list[tuple[str, str]], config: EncoderConfig) -> Modules:
-    """Return what the modules after the encoder compute.
-
-    listed: see `list_modules`. Raises CheckpointError for modules that are not supported.
-    """
-    path = root / dict(listed).get(POOLING, "1_Pooling") / "config.json"
-    pooling = read_object(path) if path.exists() else {}
-    if pooling.get("include_prompt", True) is not True and read_prompts(root):
-        raise CheckpointError(
-            "unsupported include_prompt: the tokens of prompts are always pooled",
-            where=str(path),
-            wanted="true",
-            found=repr(pooling["include_prompt"])[:40],
-        )
-    after = [module for module in listed if module[0] not in (TRANSFORMER, POOLING)]
-    return Modules(pooling, *read_layers(root, after, config.hidden))
-
-
-def _prompts(root: Path, head: Head) -> Prompts:
-    """Return the prompts of a model with this head; CheckpointError if they are not supported."""
-    if isinstance(head, Pooling):
-        return read_prompts(root)
-    if prompt := default_prompt(root):
-        raise CheckpointError(
-            "a prompt before query and text together is not supported",
-            where=str(root / SETTINGS),
-            wanted="default_prompt_name null",
-            found=repr(prompt)[:80],
-        )
-    return Prompts()

@@ -11,6 +11,7 @@ from birchbark.checkpoint.modules import check_values
 from birchbark.errors import CheckpointError
 
 ENCODER_MODULE = "sentence_bert_config.json"
+INPUT_KEYS = ("query_length", "document_length", "query_expansion")  # of multi-vector models
 TASKS = ("feature-extraction", "sequence-classification")
 METHODS = (  # of transformers' models, and which of their outputs is read
     {"method": "forward", "method_output_name": "last_hidden_state"},
@@ -43,6 +44,12 @@ def check_encoder_module(home: Path) -> None:
             found=str(modalities)[:80],
         )
     check_values(path, modalities, {"text": METHODS})
+
+
+def check_one_length(home: Path) -> None:
+    """Raise CheckpointError if queries and documents are to be read in different lengths."""
+    path, module = read_encoder_module(home)
+    check_values(path, module, dict.fromkeys(INPUT_KEYS, (None,)))
 
 
 def max_length(home: Path, config: EncoderConfig) -> int:

@@ -34,7 +34,8 @@ ACTIVATIONS = {  # torch's → ours
     "SiLU": "silu",
     "Sigmoid": "sigmoid",
 }
-TEXT_VECTOR, SCORES = "sentence_embedding", "scores"  # what modules read and write
+TEXT_VECTOR, TOKEN_VECTORS = "sentence_embedding", "token_embeddings"  # what modules read
+SCORES = "scores"  # what the last module of a cross-encoder writes
 EPSILON = 1e-5  # of torch's LayerNorm
 PREFIXES = {DENSE: "linear.", LAYER_NORM: "norm."}  # of a module's tensors
 
@@ -97,23 +98,24 @@ Layer = Dense | LayerNorm | UnitLength
 
 
 def read_layers(
-    root: Path, modules: Sequence[tuple[str, str]], width: int
+    root: Path, modules: Sequence[tuple[str, str]], width: int, vectors: str = TEXT_VECTOR
 ) -> tuple[tuple[Layer, ...], bool]:
     """Return the layers of these modules of a model, and whether the last one gives scores.
 
-    modules: type and folder of the modules after the pooling, in order. width: that of the pooled
-    vectors. Raises CheckpointError if settings or weights are missing, unsupported or contradict
-    each other.
+    modules: type and folder of the modules after the pooling, in order. width: that of the vectors
+    that the first one reads. vectors: whether these are TEXT_VECTOR or TOKEN_VECTORS. Raises
+    CheckpointError if settings or weights are missing, unsupported or contradict each other.
     """
     layers: list[Layer] = []
-    written = TEXT_VECTOR
+    written = vectors
     for number, (kind, folder) in enumerate(m for m in modules if m[0] != DROPOUT):
         path, config = read_module(root, folder)
-        read = config.get("module_input_name", TEXT_VECTOR) if written == TEXT_VECTOR else written
+        default = vectors if kind == DENSE else TEXT_VECTOR
+        read = config.get("module_input_name", default) if written != SCORES else written
         written = config.get("module_output_name") or read
-        last = (TEXT_VECTOR, SCORES) if kind == DENSE else (TEXT_VECTOR,)
+        last = (vectors, SCORES) if (kind, vectors) == (DENSE, TEXT_VECTOR) else (vectors,)
         names = {"module_input_name": read, "module_output_name": written}
-        check_values(path, names, {"module_input_name": (TEXT_VECTOR,), "module_output_name": last})
+        check_values(path, names, {"module_input_name": (vectors,), "module_output_name": last})
         match kind:
             case "Dense":
                 layers.append(_dense(root, folder, number, width))

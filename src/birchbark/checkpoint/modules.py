@@ -13,8 +13,9 @@ from birchbark.errors import CheckpointError
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, LAYER_NORM, NORMALIZE, DROPOUT = "Dense", "LayerNorm", "Normalize", "Dropout"
+MASK = "MultiVectorMask"  # says which tokens' vectors are compared
 WITH_WEIGHTS = (DENSE, LAYER_NORM)  # modules with a safetensors file of their own
-MODULES = {TRANSFORMER, POOLING, DENSE, LAYER_NORM, NORMALIZE, DROPOUT}
+MODULES = {TRANSFORMER, POOLING, DENSE, LAYER_NORM, NORMALIZE, DROPOUT, MASK}
 PACKAGES = ("sentence_transformers", "pylate")  # others bring code of their own
 
 
@@ -55,11 +56,9 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
                 wanted="a folder in it",
                 found=folder[:80],
             )
-    first = [kind for kind in kinds if kind != DROPOUT][:2]
-    if kinds and (
-        first not in ([TRANSFORMER], [TRANSFORMER, POOLING])
-        or any(kinds.count(kind) > 1 for kind in (TRANSFORMER, POOLING))
-    ):
+    counts = [kinds.count(kind) for kind in (TRANSFORMER, POOLING)]
+    pooled = [kind for kind in kinds if kind != DROPOUT][1:2] == [POOLING]
+    if kinds and (kinds[0] != TRANSFORMER or counts not in ([1, 0], [1, int(pooled)])):
         raise CheckpointError(
             "unsupported modules in modules.json",
             where=str(root),
@@ -86,7 +85,7 @@ def check_values(
             raise CheckpointError(
                 f"unsupported {key}",
                 where=str(where),
-                wanted=" or ".join(str(value) for value in values if value is not None),
+                wanted=" or ".join(str(v) for v in values if v is not None) or "none",
                 found=str(found)[:80],
             )
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from birchbark.artifact import write_json
 from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.encoder_modules import encoder_modules
-from birchbark.checkpoint.export import write_pooling
+from birchbark.checkpoint.export import write_pooling, write_prompts
 from birchbark.checkpoint.heads import HEAD_KEY, POOLING_MODES, Pooling
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.modules import read_modules
+from birchbark.checkpoint.prompts import read_prompts
 from birchbark.checkpoint.quantize import model_copy
+from birchbark.checkpoint.settings import SETTINGS
 from birchbark.errors import InputError
 
 CARD = "README.md"
@@ -53,6 +55,12 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
             where=str(model),
             remedy="use that folder as the model",
         )
+    if base.prompts.markers:
+        raise InputError(
+            "the model's prompts are tokens of a model with a vector per token",
+            where=str(model),
+            found=", ".join(map(repr, base.prompts.markers)),
+        )
     family, shape = base.family, replace(base.config, layers=layers)
     modules = encoder_modules(family, shape, tuple(range(layers)))
     kept = {f"{name}.{kind}" for name, _, _ in modules for kind in ("weight", "bias")}
@@ -65,6 +73,8 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
         size = family.keys.get("num_hidden_layers", "num_hidden_layers")
         config |= {size: layers, "architectures": [f"{family.classes}Model"]}
         write_json(folder / "config.json", config)
+        (folder / SETTINGS).unlink(missing_ok=True)  # of the model's own modules
+        write_prompts(folder, read_prompts(model))
         write_pooling(folder, pooling.mode, shape.hidden, base.max_length)
         _write_card(folder / CARD, base.name, layers, pooling.mode)
 

@@ -17,6 +17,7 @@ from birchbark.checkpoint.settings import SETTINGS, read_settings
 from birchbark.errors import CheckpointError
 
 DOCUMENT_NAMES = ("document", "passage", "corpus")
+PREFIXES = {"query": "query_prefix", "document": "document_prefix"}  # prompt → PyLate's key for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,12 @@ class Prompts:
     Attributes:
         query: What is put before queries, including the space that separates them.
         document: The same for documents and their segments.
+        markers: Beginnings of prompts that are single tokens, if the tokeniser has them.
     """
 
     query: str = ""
     document: str = ""
+    markers: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.query or self.document)
@@ -45,14 +48,35 @@ def read_prompts(root: Path) -> Prompts:
 
     Raises CheckpointError if they are not texts by name, or the default is none of them.
     """
-    named = _named_prompts(root)
+    named, settings = dict(_named_prompts(root)), read_settings(root)
+    markers = {name: settings[key] or "" for name, key in PREFIXES.items() if key in settings}
+    if not all(isinstance(marker, str) for marker in markers.values()):
+        raise CheckpointError(
+            f"invalid {' or '.join(PREFIXES.values())}",
+            where=str(root / SETTINGS),
+            wanted="texts",
+            found=repr(markers)[:80],
+        )
+    for name, marker in markers.items():
+        named[name] = marker + (named.get(name) or "").removeprefix(marker)
     document = next((named[name] for name in DOCUMENT_NAMES if named.get(name) is not None), None)
-    return Prompts(named.get("query") or "", document or "")
+    stated = tuple(marker for marker in markers.values() if marker.strip())
+    return Prompts(named.get("query") or "", document or "", stated)
 
 
-def default_prompt(root: Path) -> str:
-    """Return the prompt for texts that are neither query nor document; see `read_prompts`."""
-    return _named_prompts(root).get(read_settings(root).get("default_prompt_name") or "") or ""
+def no_prompts(root: Path) -> Prompts:
+    """Return no prompts, for a model that reads query and text together.
+
+    Raises CheckpointError if sentence-transformers would put a prompt before both.
+    """
+    if prompt := _named_prompts(root).get(read_settings(root).get("default_prompt_name") or ""):
+        raise CheckpointError(
+            "a prompt before query and text together is not supported",
+            where=str(root / SETTINGS),
+            wanted="default_prompt_name null",
+            found=repr(prompt)[:80],
+        )
+    return Prompts()
 
 
 def _named_prompts(root: Path) -> Mapping[str, str | None]:

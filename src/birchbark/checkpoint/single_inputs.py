@@ -12,6 +12,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Literal
 
 import numpy as np
 
@@ -31,14 +32,25 @@ class SingleInputs:
         token_budget: The maximum number of tokens of a text.
     """
 
-    def __init__(self, checkpoint: Checkpoint, tokenizer: CheckpointTokenizer, prompt: str) -> None:
-        """Encode the prompt. tokenizer: that of `checkpoint`.
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        tokenizer: CheckpointTokenizer,
+        side: Literal["query", "document"],
+    ) -> None:
+        """Encode the prompt of `side`. tokenizer: that of `checkpoint`.
 
         Raises CheckpointError if the prompt leaves no room for a text.
         """
+        prompts, multi_vector = checkpoint.prompts, checkpoint.multi_vector
+        prompt = prompts.query if side == "query" else prompts.document
+        max_length = checkpoint.max_length
+        if multi_vector:
+            lengths = multi_vector.query_length, multi_vector.document_length
+            max_length = lengths[side == "document"]
         self._tokenizer, self._prompt = tokenizer, prompt
         self._prompt_ids = self._encoded_prompt() if prompt else np.empty(0, np.int32)
-        available = checkpoint.max_length - tokenizer.single_overhead
+        available = max_length - tokenizer.single_overhead
         self.token_budget = available - len(self._prompt_ids)
         if self.token_budget < 1:
             raise CheckpointError(

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.encoder_module import read_encoder_module
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.load_tokenizer import convert_errors, load_tokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-MAX_GROWTH = 1000  # times its length that a normaliser may make a text
 MAX_UNUSED_ROWS = 1000  # embedding rows may lack a token: so many, or 2 % of all if that is more
 
 
@@ -40,14 +35,11 @@ class CheckpointTokenizer:
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Load the tokeniser (see `_load`); CheckpointError if it does not fit the weights."""
+        """Load the tokeniser; CheckpointError if it is damaged or does not fit the weights."""
         self._where = where = str(checkpoint.directory)
-        self._tokenizer = _load(checkpoint)
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        _check_case(self._tokenizer, checkpoint)
+        self._tokenizer = load_tokenizer(checkpoint)
         _check_size(self._tokenizer, checkpoint)
-        with _convert_errors(where):
+        with convert_errors(where):
             self._single = _frame(self._tokenizer.encode("a"), 1, where)
             self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
         _check_frames([*self._single, *self._pair], checkpoint)
@@ -99,9 +91,14 @@ class CheckpointTokenizer:
         """Return token id → token."""
         return {number: token for token, number in self._tokenizer.get_vocab().items()}
 
+    def token_id(self, token: str) -> int | None:
+        """Return the id of a token; None if there is no such token."""
+        number: int | None = self._tokenizer.token_to_id(token)
+        return number
+
     def pretokenize(self, text: str) -> list[str]:
         """Return the normalised words of `text`, before they are split into tokens."""
-        with _convert_errors(self._where):
+        with convert_errors(self._where):
             normaliser, splitter = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
             text = normaliser.normalize_str(text) if normaliser else text
             return [word for word, _ in splitter.pre_tokenize_str(text)] if splitter else [text]
@@ -136,7 +133,7 @@ class CheckpointTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text, without special tokens."""
-        with _convert_errors(self._where):
+        with convert_errors(self._where):
             encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [np.array(e.ids, np.int32) for e in encoded]
 
@@ -177,7 +174,7 @@ class CheckpointTokenizer:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end offset of each token in `text`, in characters."""
-        with _convert_errors(self._where):
+        with convert_errors(self._where):
             encoded = self._tokenizer.encode(text, add_special_tokens=False)
         spans: list[tuple[int, int]] = encoded.offsets
         return spans
@@ -211,20 +208,6 @@ def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], lis
     return parts
 
 
-def _check_case(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
-    """Raise CheckpointError if texts would be lowercased by sentence-transformers alone."""
-    path, module = read_encoder_module(checkpoint.directory)
-    with _convert_errors(str(checkpoint.directory)):
-        keeps_case = not tokenizer.normalizer or tokenizer.normalizer.normalize_str("A") != "a"
-    if module.get("do_lower_case") and keeps_case:
-        raise CheckpointError(
-            "unsupported do_lower_case",
-            where=str(path),
-            wanted="false, or a tokeniser that lowercases texts",
-            found=repr(module["do_lower_case"])[:40],
-        )
-
-
 def _check_size(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
     """Raise CheckpointError if the numbers of tokens and of token embeddings do not match.
 
@@ -254,102 +237,3 @@ def _check_frames(parts: Sequence[tuple[list[int], list[int]]], checkpoint: Chec
                 wanted=f"ids below {rows}, and types below {type_rows}",
                 found=f"{max(ids)} of type {max(types)}",
             )
-
-
-@contextmanager
-def _convert_errors(where: str) -> Iterator[None]:
-    """Convert whatever tokenizers raises, Rust panics included, into our own errors.
-
-    It becomes InputError for a text that is not valid Unicode, otherwise CheckpointError.
-    """
-    try:
-        yield
-    except (CheckpointError, KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as broken:
-        if re.match("Text(Encode)?Input", str(broken)):
-            raise InputError(
-                "a text is not valid Unicode: it contains half a surrogate pair"
-            ) from broken
-        raise CheckpointError(f"damaged tokeniser: {broken}", where=where) from broken
-
-
-def _load(checkpoint: Checkpoint) -> Tokenizer:
-    """Load tokenizer.json, else BERT's vocab.txt, else RoBERTa's vocab.json and merges.txt."""
-    from tokenizers import Tokenizer
-    from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
-
-    complete, wordpieces, vocabulary, merges = (
-        checkpoint.directory / name
-        for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
-    )
-    settings = _settings(checkpoint)
-    with _convert_errors(str(checkpoint.directory)):
-        if complete.exists():
-            _check_growth(read_object(complete).get("normalizer"), complete)
-            return Tokenizer.from_file(str(complete))
-        if wordpieces.exists() and not checkpoint.family.offset:
-            case = {
-                "lowercase": settings.get("do_lower_case", True),
-                "strip_accents": settings.get("strip_accents"),
-            }
-            return BertWordPieceTokenizer(str(wordpieces), **case)._tokenizer
-        if vocabulary.exists() and merges.exists():
-            return _byte_level(str(vocabulary), str(merges), bool(settings.get("add_prefix_space")))
-    raise CheckpointError(
-        "no tokeniser that fits this model",
-        where=str(checkpoint.directory),
-        wanted="tokenizer.json, or vocab.txt of WordPieces, or vocab.json and merges.txt",
-        remedy="save_pretrained of transformers' fast tokeniser writes tokenizer.json",
-    )
-
-
-def _check_growth(normaliser: Any, path: Path) -> None:
-    """Raise CheckpointError if replacements could fill the memory, as forty times "a" by "aa"."""
-    if (growth := _growth(normaliser)) > MAX_GROWTH:
-        raise CheckpointError(
-            "the normaliser makes texts too long",
-            where=str(path),
-            wanted=f"at most {MAX_GROWTH:,} times their length",
-            found=f"{growth:.3g} times",
-        )
-
-
-def _growth(normaliser: Any) -> float:
-    """Return how many times longer the replacements of a normaliser can make a text, at most."""
-    if not isinstance(normaliser, dict):
-        return 1.0
-    if isinstance(members := normaliser.get("normalizers"), list):
-        return math.prod(map(_growth, members))
-    pattern, content = normaliser.get("pattern"), normaliser.get("content")
-    if not isinstance(pattern, dict) or not isinstance(content, str):
-        return 1.0
-    literal = pattern.get("String")  # a regular expression may match nothing, before each character
-    return max(1.0, len(content) / max(1, len(literal)) if literal else len(content) + 1)
-
-
-def _byte_level(vocabulary: str, merges: str, add_prefix_space: bool) -> Tokenizer:
-    """Build RoBERTa's tokeniser: <s> query </s></s> text </s>, all of type 0."""
-    from tokenizers import AddedToken
-    from tokenizers.implementations.byte_level_bpe import ByteLevelBPETokenizer
-    from tokenizers.processors import RobertaProcessing
-
-    bpe = ByteLevelBPETokenizer(vocabulary, merges, add_prefix_space=add_prefix_space)
-    tokenizer = bpe._tokenizer
-    start, end = (tokenizer.token_to_id(token) for token in ("<s>", "</s>"))
-    if start is None or end is None:
-        raise ValueError("vocab.json lacks <s> or </s>")
-    others = [t for t in ("<pad>", "<unk>") if tokenizer.token_to_id(t) is not None]
-    tokenizer.add_special_tokens(["<s>", "</s>", *others])
-    if tokenizer.token_to_id("<mask>") is not None:
-        tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
-    tokenizer.post_processor = RobertaProcessing(
-        ("</s>", end), ("<s>", start), add_prefix_space=add_prefix_space
-    )
-    return tokenizer
-
-
-def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Read tokenizer_config.json (case, accents, spaces); empty if there is none."""
-    path = checkpoint.directory / "tokenizer_config.json"
-    return read_object(path) if path.exists() else {}

@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.heads import is_per_token
+from birchbark.checkpoint.heads import is_per_token, layers_of
+from birchbark.checkpoint.layers import LayerNorm
 from birchbark.device.operators import MASKED, Step, read_steps
 from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
 from birchbark.records import Ids
@@ -192,11 +193,12 @@ class TorchSession:
 
 def _end_of_encoder(steps: Sequence[Step], checkpoint: Checkpoint) -> int:
     """Return the index of the first step after the encoder's last layer normalisation."""
-    in_head = f"{checkpoint.family.transform_norm}.weight"
+    norms = [layer for layer in layers_of(checkpoint.head) if isinstance(layer, LayerNorm)]
+    in_head = {f"{norm.name}.weight" for norm in norms}
     return 1 + max(
         i
         for i, step in enumerate(steps)
-        if step.operator == "LayerNormalization" and in_head not in step.inputs
+        if step.operator == "LayerNormalization" and not in_head.intersection(step.inputs)
     )
 
 

@@ -22,7 +22,12 @@ from birchbark.errors import CheckpointError
 from birchbark.hub.client import Hub, Listing
 from birchbark.score.describe import Description, describe
 
-CONFIGURATION = (*FILES, "tokenizer_config.json", "sentence_bert_config.json")
+CONFIGURATION = (
+    *FILES,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "sentence_bert_config.json",
+)
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 Watch = Callable[[int], AbstractContextManager[Callable[[int], object]]]

@@ -75,9 +75,9 @@ class BiEncoderScorer(BertScorer, ABC):
     """
 
     def _prepare(self) -> None:
-        checkpoint, prompts = self.checkpoint, self.checkpoint.prompts
-        self._queries = SingleInputs(checkpoint, self._tokenizer, prompts.query)
-        self._texts = SingleInputs(checkpoint, self._tokenizer, prompts.document)
+        checkpoint = self.checkpoint
+        self._queries = SingleInputs(checkpoint, self._tokenizer, "query")
+        self._texts = SingleInputs(checkpoint, self._tokenizer, "document")
 
     @property
     def encoding(self) -> str:

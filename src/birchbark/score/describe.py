@@ -12,6 +12,7 @@ from birchbark.checkpoint.heads import (
     Parade,
     Pooling,
     UnknownHeadError,
+    is_per_token,
     layers_of,
 )
 from birchbark.checkpoint.json_files import read_object
@@ -64,12 +65,15 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
     try:
         checkpoint = Checkpoint.open(directory, name)
         head = _describe_head(checkpoint.head)
+        multi_vector = checkpoint.multi_vector
+        if multi_vector and multi_vector.expanded:
+            head += f", queries extended to {multi_vector.expanded} tokens"
     except UnknownHeadError:
         checkpoint = Checkpoint.open(directory, name, Pooling())
         head = "no head (rank by --pooling cls, mean, max or tokens)"
     tokenizer = CheckpointTokenizer(checkpoint)
-    for prompt in (checkpoint.prompts.query, checkpoint.prompts.document):
-        SingleInputs(checkpoint, tokenizer, prompt)
+    SingleInputs(checkpoint, tokenizer, "query")
+    SingleInputs(checkpoint, tokenizer, "document")
     if check_weights:
         build_graph(checkpoint)
         if isinstance(checkpoint.head, Parade):
@@ -95,7 +99,8 @@ def _describe_head(head: Head) -> str:
         return f"{logits} by {_steps(head.reads, head)}" if head.output.folder else logits
     if isinstance(head, Parade):
         return f"PARADE by {head.aggregation}{'' if head.layers else ' of [CLS]'}"
-    return f"embedding by {_steps(head.mode, head)}"
+    kind = "late interaction of" if is_per_token(head) else "embedding by"
+    return f"{kind} {_steps(head.mode, head)}"
 
 
 def _steps(pooling: str, head: Head) -> str:

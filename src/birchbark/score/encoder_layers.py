@@ -15,7 +15,7 @@ from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.encoder_modules import lacks
 from birchbark.checkpoint.families import Names
 from birchbark.score.graph_writer import Graph, Linear
-from birchbark.score.position_nodes import Positions, positions_in_attention
+from birchbark.score.position_nodes import Positions, Unattended, positions_in_attention
 
 
 def embeddings(graph: Graph, names: Names, config: EncoderConfig, typed: bool) -> str:
@@ -51,15 +51,26 @@ def embeddings(graph: Graph, names: Names, config: EncoderConfig, typed: bool) -
 
 
 def encoder_layers(
-    graph: Graph, x: str, names: Names, config: EncoderConfig, count: int, *, cls_only: bool
+    graph: Graph,
+    x: str,
+    names: Names,
+    config: EncoderConfig,
+    count: int,
+    *,
+    cls_only: bool,
+    unattended: str = "",
 ) -> list[str]:
     """Add the first `count` layers after the embeddings `x` (B, S, H).
+
+    unattended: int64 (B, S), 1 for tokens that no token attends to; by default, there are none.
 
     Returns `x` and the output of each layer, (B, S, H) each; that of the last one is (B, 1, H) if
     `cls_only`. The output of the encoder's last layer is normalised once more if the family has a
     norm for it.
     """
     positions = positions_in_attention(graph, names, config)
+    if unattended:
+        positions = Unattended(graph, positions, unattended)
     states = [x]
     for layer in range(count):
         last = cls_only and layer == count - 1

@@ -46,7 +46,8 @@ def build_graph(
     Inputs of the model:
       ids    int64 (B, S)
       types  int64 (B, S): 0 for the query's tokens, 1 for the segment's; only for classifiers and
-             PARADE, and only in families with token types
+             PARADE, and only in families with token types. Of models that extend queries by tokens
+             that no token attends to: 1 for these, 0 for all others
 
     Output `out` of the model, float32:
       classifier        log-odds of relevance (B,)
@@ -59,6 +60,8 @@ def build_graph(
     config, head, names = checkpoint.config, checkpoint.head, checkpoint.family.names
     graph = _new_graph(checkpoint, channel_maxima)
     pooled = tuple(poolings) or ((head,) if isinstance(head, Pooling) else ())
+    multi_vector = checkpoint.multi_vector
+    has_unattended = bool(multi_vector and not multi_vector.is_attended)
     typed = not pooled and config.types > 1
     layers = max((pooling.layer or 0 for pooling in pooled), default=config.layers)
     modes = {pooling.mode for pooling in pooled if pooling.layer == layers}
@@ -67,7 +70,10 @@ def build_graph(
     cls_only = modes <= {"cls"}
 
     x = embeddings(graph, names, config, typed)  # (B, S, H)
-    states = encoder_layers(graph, x, names, config, layers, cls_only=cls_only)
+    unattended = "types" if has_unattended else ""
+    states = encoder_layers(
+        graph, x, names, config, layers, cls_only=cls_only, unattended=unattended
+    )
     x = states[-1]  # (B, Q, H)
     if pooled:
         vectors = [pool(graph, states[pooling.layer or 0], pooling) for pooling in pooled]
@@ -79,7 +85,7 @@ def build_graph(
     graph.name_output(out, "out")
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["B", "S"])
-        for name in (("ids", "types") if typed else ("ids",))
+        for name in (("ids", "types") if typed or has_unattended else ("ids",))
     ]
     sizes = _output_sizes(checkpoint, len(poolings))
     result = helper.make_tensor_value_info("out", TensorProto.FLOAT, sizes)

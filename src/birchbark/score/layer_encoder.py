@@ -32,9 +32,9 @@ class LayerEncoder:
         layers = range(checkpoint.config.layers + 1)
         self.poolings = tuple(Pooling(mode, layer) for layer in layers for mode in modes)
         self.truncated_count = 0
-        tokenizer, prompts = CheckpointTokenizer(checkpoint), checkpoint.prompts
-        self._queries = SingleInputs(checkpoint, tokenizer, prompts.query)
-        self._documents = SingleInputs(checkpoint, tokenizer, prompts.document)
+        tokenizer = CheckpointTokenizer(checkpoint)
+        self._queries = SingleInputs(checkpoint, tokenizer, "query")
+        self._documents = SingleInputs(checkpoint, tokenizer, "document")
         self._session = OnnxSession(checkpoint, threads, poolings=self.poolings)
 
     def embed(self, texts: Sequence[str], *, queries: bool = False) -> Float32s:

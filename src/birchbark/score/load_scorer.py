@@ -30,7 +30,8 @@ def load_scorer(
     """Load the scorer for a model, without using the network.
 
     The model's head determines the scorer: a CrossEncoderScorer for a classifier, an
-    EmbeddingScorer for an embedding model, a ParadeScorer for a model that aggregates passages.
+    EmbeddingScorer for an embedding model, a LateInteractionScorer for a model with a vector per
+    token (ColBERT), a ParadeScorer for a model that aggregates passages.
 
     Args:
         model: Name of a bundled or installed model, hub id of a downloaded model, or path of a

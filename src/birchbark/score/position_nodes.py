@@ -38,6 +38,35 @@ class Positions:
         return scores
 
 
+class Unattended(Positions):
+    """Positions with tokens that no token attends to, these tokens themselves included."""
+
+    def __init__(self, graph: Graph, positions: Positions, unattended: str) -> None:
+        """Extend `positions`. unattended: int64 (B, S), 1 for such tokens, 0 for others."""
+        self._graph, self._positions = graph, positions
+        zero, one, two = (graph.constant(np.array(n)) for n in (0, [1], [2]))
+        never, no_change = (graph.constant(np.array(x, np.float32)) for x in (-np.inf, 0))
+        added = graph.add("Where", graph.add("Greater", unattended, zero), never, no_change)
+        # (B, S) → (B, 1, 1, S)
+        self._added = graph.add("Unsqueeze", graph.add("Unsqueeze", added, one), two)
+
+    def enter_layer(self, layer: int, query: Linear, key: Linear, *, cls_only: bool) -> None:
+        """See Positions."""
+        self._positions.enter_layer(layer, query, key, cls_only=cls_only)
+
+    def rotate_queries(self, x: str) -> str:
+        """See Positions."""
+        return self._positions.rotate_queries(x)
+
+    def rotate(self, x: str) -> str:
+        """See Positions."""
+        return self._positions.rotate(x)
+
+    def adjust(self, scores: str, q: str, k: str) -> str:
+        """See Positions. Scores of these tokens as keys become -∞."""
+        return self._graph.add("Add", self._positions.adjust(scores, q, k), self._added)
+
+
 def positions_in_attention(graph: Graph, names: Names, config: EncoderConfig) -> Positions:
     """Return what adds positions to the attention of this encoder."""
     if config.rotary:

@@ -159,6 +159,12 @@ def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
     else:
         makes_other = bool(initialisation.pooling) or initialisation.masked
         kept = not makes_other and initialisation.head != "new"
+    if kept and base.multi_vector:
+        raise InputError(
+            "a model with a vector per token cannot be trained as another",
+            where=base.name,
+            wanted="an embedding model",
+        )
     if kept and any(layer.folder for layer in layers_of(base.head)):
         raise InputError(
             "layers after the pooling cannot be trained",

@@ -1,0 +1,162 @@
+"""How is a model's tokeniser loaded, and which are refused?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.encoder_module import read_encoder_module
+from birchbark.checkpoint.json_files import read_object
+from birchbark.errors import CheckpointError, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tokenizers import Tokenizer
+
+MAX_GROWTH = 1000  # times its length that a normaliser may make a text
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+    """Load the tokeniser of `checkpoint`, without truncation and padding.
+
+    Raises CheckpointError if there is none, or if it is damaged or not supported.
+    """
+    tokenizer = _read(checkpoint)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    with convert_errors(str(checkpoint.directory)):
+        _register_markers(tokenizer, checkpoint.prompts.markers)
+    _check_case(tokenizer, checkpoint)
+    return tokenizer
+
+
+def _read(checkpoint: Checkpoint) -> Tokenizer:
+    """Read tokenizer.json, else BERT's vocab.txt, else RoBERTa's vocab.json and merges.txt."""
+    from tokenizers import Tokenizer
+    from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
+
+    complete, wordpieces, vocabulary, merges = (
+        checkpoint.directory / name
+        for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+    )
+    settings = _settings(checkpoint)
+    with convert_errors(str(checkpoint.directory)):
+        if complete.exists():
+            _check_growth(read_object(complete).get("normalizer"), complete)
+            return Tokenizer.from_file(str(complete))
+        if wordpieces.exists() and not checkpoint.family.offset:
+            case = {
+                "lowercase": settings.get("do_lower_case", True),
+                "strip_accents": settings.get("strip_accents"),
+            }
+            return BertWordPieceTokenizer(str(wordpieces), **case)._tokenizer
+        if vocabulary.exists() and merges.exists():
+            return _byte_level(str(vocabulary), str(merges), bool(settings.get("add_prefix_space")))
+    raise CheckpointError(
+        "no tokeniser that fits this model",
+        where=str(checkpoint.directory),
+        wanted="tokenizer.json, or vocab.txt of WordPieces, or vocab.json and merges.txt",
+        remedy="save_pretrained of transformers' fast tokeniser writes tokenizer.json",
+    )
+
+
+def _check_growth(normaliser: Any, path: Path) -> None:
+    """Raise CheckpointError if replacements could fill the memory, as forty times "a" by "aa"."""
+    if (growth := _growth(normaliser)) > MAX_GROWTH:
+        raise CheckpointError(
+            "the normaliser makes texts too long",
+            where=str(path),
+            wanted=f"at most {MAX_GROWTH:,} times their length",
+            found=f"{growth:.3g} times",
+        )
+
+
+def _growth(normaliser: Any) -> float:
+    """Return how many times longer the replacements of a normaliser can make a text, at most."""
+    if not isinstance(normaliser, dict):
+        return 1.0
+    if isinstance(members := normaliser.get("normalizers"), list):
+        return math.prod(map(_growth, members))
+    pattern, content = normaliser.get("pattern"), normaliser.get("content")
+    if not isinstance(pattern, dict) or not isinstance(content, str):
+        return 1.0
+    literal = pattern.get("String")  # a regular expression may match nothing, before each character
+    return max(1.0, len(content) / max(1, len(literal)) if literal else len(content) + 1)
+
+
+def _byte_level(vocabulary: str, merges: str, add_prefix_space: bool) -> Tokenizer:
+    """Build RoBERTa's tokeniser: <s> query </s></s> text </s>, all of type 0."""
+    from tokenizers import AddedToken
+    from tokenizers.implementations.byte_level_bpe import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    bpe = ByteLevelBPETokenizer(vocabulary, merges, add_prefix_space=add_prefix_space)
+    tokenizer = bpe._tokenizer
+    start, end = (tokenizer.token_to_id(token) for token in ("<s>", "</s>"))
+    if start is None or end is None:
+        raise ValueError("vocab.json lacks <s> or </s>")
+    others = [t for t in ("<pad>", "<unk>") if tokenizer.token_to_id(t) is not None]
+    tokenizer.add_special_tokens(["<s>", "</s>", *others])
+    if tokenizer.token_to_id("<mask>") is not None:
+        tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = RobertaProcessing(
+        ("</s>", end), ("<s>", start), add_prefix_space=add_prefix_space
+    )
+    return tokenizer
+
+
+def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Read tokenizer_config.json (case, accents, spaces); empty if there is none."""
+    path = checkpoint.directory / "tokenizer_config.json"
+    return read_object(path) if path.exists() else {}
+
+
+def _register_markers(tokenizer: Tokenizer, markers: Sequence[str]) -> None:
+    """Have each marker of a prompt, or its first word, become a single token, if it is one.
+
+    A model that was trained with [unused0] before queries would otherwise read [, unused, ##0, ].
+    """
+    from tokenizers import AddedToken
+
+    vocabulary = tokenizer.get_vocab()
+    for marker in markers:
+        token = next((t for t in (marker, marker.split()[0]) if t in vocabulary), None)
+        if token and tokenizer.encode(token, add_special_tokens=False).tokens != [token]:
+            tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True)])
+
+
+def _check_case(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError if texts would be lowercased by sentence-transformers alone."""
+    path, module = read_encoder_module(checkpoint.directory)
+    with convert_errors(str(checkpoint.directory)):
+        keeps_case = not tokenizer.normalizer or tokenizer.normalizer.normalize_str("A") != "a"
+    if module.get("do_lower_case") and keeps_case:
+        raise CheckpointError(
+            "unsupported do_lower_case",
+            where=str(path),
+            wanted="false, or a tokeniser that lowercases texts",
+            found=repr(module["do_lower_case"])[:40],
+        )
+
+
+@contextmanager
+def convert_errors(where: str) -> Iterator[None]:
+    """Convert whatever tokenizers raises, Rust panics included, into our own errors.
+
+    It becomes InputError for a text that is not valid Unicode, otherwise CheckpointError.
+    """
+    try:
+        yield
+    except (CheckpointError, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as broken:
+        if re.match("Text(Encode)?Input", str(broken)):
+            raise InputError(
+                "a text is not valid Unicode: it contains half a surrogate pair"
+            ) from broken
+        raise CheckpointError(f"damaged tokeniser: {broken}", where=where) from broken
