@@ -18,6 +18,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored.precompute import precompute_vectors
+from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.pipeline.upkeep.update_index import attach
 from birchbark.records import Segment
@@ -121,6 +122,24 @@ def test_stored_vectors_of_other_prompts_do_not_fit(bert: Bert, tmp_path: Path) 
     attachments = Index(tmp_path / "index").attachments
     assert fitting_set(attachments, plain, sentences) == "vectors"
     assert fitting_set(attachments, scorer, sentences) is None
+
+
+def test_stored_vectors_are_compared_with_prompted_queries(bert: Bert, tmp_path: Path) -> None:
+    """Scores by stored vectors are those of the model; an empty query has no tokens."""
+    build_index(DOCUMENTS, tmp_path / "index")
+    scorer, sentences = opened(prompted(bert(), BOTH)), parse_segmenter("sentences")
+    with IndexWriter(tmp_path / "index") as writer:
+        attach(writer, [precompute_vectors(scorer, sentences, "model")])
+    stored = open_stored_embedding(Index(tmp_path / "index"), None, lambda model: scorer, None)
+    texts = [segment.text for segment in sentences(DOCUMENTS[0])]
+    [scores] = stored.scores("birch", [DOCUMENTS[0].doc_id])
+    assert scores is not None
+    np.testing.assert_allclose(
+        scores, scorer.score("birch", scorer.encode(texts)), rtol=0, atol=1e-3
+    )
+    np.testing.assert_array_equal(stored.embed("birch"), scorer.embed_query("birch"))
+    assert stored.has_tokens("birch")
+    assert not stored.has_tokens(" ")
 
 
 def test_they_are_described(bert: Bert) -> None:

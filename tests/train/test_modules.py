@@ -142,9 +142,17 @@ CHANGES: list[tuple[str, dict[str, Any], str]] = [
     ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "model_type"),
     ("config_sentence_transformers.json", {"model_type": "SentenceTransformer"}, "model_type"),
     ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task"),
-    ("sentence_bert_config.json", {"processing_kwargs": {"text": {}}}, "processing_kwargs"),
+    (
+        "sentence_bert_config.json",
+        {"processing_kwargs": {"text": {"max_length": 9, "add_special_tokens": False}}},
+        "processing_kwargs",
+    ),
+    ("sentence_bert_config.json", {"processing_kwargs": {"chat_template": {"a": 1}}}, "processing"),
+    ("sentence_bert_config.json", {"processing_kwargs": [1]}, "processing_kwargs"),
     ("sentence_bert_config.json", {"modality_config": {"message": {}}}, "modality_config"),
     ("sentence_bert_config.json", {"modality_config": {"text": {"method": "x"}}}, "text"),
+    ("sentence_bert_config.json", {"module_output_name": "x"}, "module_output_name"),
+    ("sentence_bert_config.json", {"tokenizer_args": {"x": 1}}, "tokenizer_args"),
     ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
 ]
 

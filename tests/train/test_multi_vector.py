@@ -147,11 +147,16 @@ PYLATE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", ["wordpiece", "bytes"])
 @pytest.mark.parametrize("settings", PYLATE)
 def test_models_of_pylate(settings: str, kind: str, tmp_path: Path) -> None:
-    """Their prefixes are single tokens if the tokeniser has them; punctuation is skipped."""
+    """Their prefixes are single tokens if the tokeniser has them; punctuation is skipped.
+
+    sentence-transformers saves them in its own form.
+    """
     markers = ["[Q] ", "[D] ", "[unused0]", "[unused1]"]
     base = write_encoder(tmp_path / "base", kind, markers)
     write_pylate(base, tmp_path / "model", **PYLATE[settings])
     compare(tmp_path / "model")
+    peers.MultiVectorEncoder(str(tmp_path / "model"), device="cpu").save(str(tmp_path / "saved"))
+    compare(tmp_path / "saved")
     plain = write_encoder(tmp_path / "plain", kind)
     write_pylate(plain, tmp_path / "other", **PYLATE[settings])
     compare(tmp_path / "other")

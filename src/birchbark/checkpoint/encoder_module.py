@@ -13,6 +13,8 @@ from birchbark.errors import CheckpointError
 ENCODER_MODULE = "sentence_bert_config.json"
 INPUT_KEYS = ("query_length", "document_length", "query_expansion")  # of multi-vector models
 TASKS = ("feature-extraction", "sequence-classification")
+ARGUMENTS = ("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs")
+LENGTHS = {"max_length", "truncation", "padding"}  # which texts are not truncated to here
 METHODS = (  # of transformers' models, and which of their outputs is read
     {"method": "forward", "method_output_name": "last_hidden_state"},
     {"method": "forward", "method_output_name": "logits"},
@@ -28,22 +30,37 @@ def read_encoder_module(home: Path) -> tuple[Path, dict[str, Any]]:
 def check_encoder_module(home: Path) -> None:
     """Raise CheckpointError for settings that would change scores and are not supported."""
     path, module = read_encoder_module(home)
-    check_values(path, module, {"transformer_task": (None, *TASKS)})
-    if unsupported := module.get("processing_kwargs"):
-        raise CheckpointError(
-            "unsupported processing_kwargs", where=str(path), found=str(unsupported)[:80]
-        )
-    modalities = module.get("modality_config")
-    if modalities is None:
-        return
-    if not isinstance(modalities, dict) or "message" in modalities:
-        raise CheckpointError(
-            "unsupported modality_config",
-            where=str(path),
-            wanted="that of texts, without a chat template",
-            found=str(modalities)[:80],
-        )
-    check_values(path, modalities, {"text": METHODS})
+    supported: dict[str, tuple[object, ...]] = {
+        "transformer_task": (None, *TASKS),
+        "module_output_name": (None, "token_embeddings", "scores"),
+    }
+    supported |= {key: (None, {}) for key in ARGUMENTS}
+    check_values(path, module, supported)
+    processing = module.get("processing_kwargs") or {}
+    modalities = module.get("modality_config") or {}
+    for key, values, wanted in (
+        ("processing_kwargs", processing, LENGTHS),
+        ("modality_config", modalities, {"text"}),
+    ):
+        if not isinstance(values, dict) or not wanted.issuperset(_names(key, values)):
+            raise CheckpointError(
+                f"unsupported {key}",
+                where=str(path),
+                wanted=f"nothing but {', '.join(sorted(wanted))}",
+                found=str(values)[:80],
+            )
+    check_values(path, modalities, {"text": (None, *METHODS)})
+
+
+def _names(key: str, values: dict[str, Any]) -> set[str]:
+    """Return the settings under `key`: of texts and in common, or the modalities themselves."""
+    if key == "modality_config":
+        return set(values)
+    return {
+        name if kind in ("text", "common") else kind
+        for kind, settings in values.items()
+        for name in (settings if isinstance(settings, dict) else [kind])
+    }
 
 
 def check_one_length(home: Path) -> None:
