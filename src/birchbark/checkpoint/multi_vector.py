@@ -124,33 +124,33 @@ def read_multi_vector(
     )
     path, module = read_encoder_module(home)
     stated = _pylate_inputs(settings) | {key: module[key] for key in INPUT_KEYS if key in module}
-    lengths = {}
-    for side in SIDES:
-        length = stated.get(f"{side}_length")
-        known = max_length(home, config) if length is None else length
-        lengths[side] = min(check_size(known, f"{side}_length", path), config.max_positions)
+    query_length, document_length = (
+        _length(stated.get(key), key, home, config) for key in ("query_length", "document_length")
+    )
     skipped, skipped_in = _skipped(root, dict(modules), settings)
     expansion = stated.get("query_expansion")
     if expansion is None:
-        return MultiVector(
-            lengths["query"], lengths["document"], skipped=skipped, skipped_in=skipped_in
-        )
-    _check_expansion(expansion, path)
-    expanded, attended = expansion["length"], expansion.get("attend", False)
-    if expansion["strategy"] == "fixed":
-        lengths["query"] = expanded
-    longest = max(lengths["query"], expanded)
-    if not 0 < expanded <= longest <= config.max_positions:
-        raise CheckpointError(
-            "unsupported length of query_expansion",
-            where=str(path),
-            wanted=f"1 to {config.max_positions}",
-            found=str(expanded)[:40],
-        )
+        return MultiVector(query_length, document_length, skipped=skipped, skipped_in=skipped_in)
+    expanded = _expanded(expansion, config, path)
+    attended = expansion.get("attend", False)
     if not attended:
         _check_unattended(expanded, family, config, path)
-    token = expansion.get("token") or _mask_token(home)
-    return MultiVector(longest, lengths["document"], expanded, token, attended, skipped, skipped_in)
+    return MultiVector(
+        expanded if expansion["strategy"] == "fixed" else max(query_length, expanded),
+        document_length,
+        expanded,
+        expansion.get("token") or _mask_token(home),
+        attended,
+        skipped,
+        skipped_in,
+    )
+
+
+def _length(stated: Any, key: str, home: Path, config: EncoderConfig) -> int:
+    """Return the maximum length of an input; None stands for that of the model."""
+    if stated is None:
+        return max_length(home, config)
+    return min(check_size(stated, key, read_encoder_module(home)[0]), config.max_positions)
 
 
 def _pylate_inputs(settings: dict[str, Any]) -> dict[str, Any]:
@@ -172,8 +172,11 @@ def _pylate_inputs(settings: dict[str, Any]) -> dict[str, Any]:
     return stated | {"query_expansion": expansion}
 
 
-def _check_expansion(expansion: Any, path: Path) -> None:
-    """Raise CheckpointError unless the settings of the expansion are complete and known."""
+def _expanded(expansion: Any, config: EncoderConfig, path: Path) -> int:
+    """Return the number of tokens to which queries are extended.
+
+    Raises CheckpointError unless the settings of the expansion are complete and known.
+    """
     known = {"strategy", "attend", "token", "length"}
     if not isinstance(expansion, dict) or not known.issuperset(expansion):
         raise CheckpointError(
@@ -182,17 +185,25 @@ def _check_expansion(expansion: Any, path: Path) -> None:
             wanted=f"an object of {', '.join(sorted(known))}",
             found=str(expansion)[:80],
         )
-    token = expansion.get("token")
     check_values(
         path,
         {**expansion, "attend": expansion.get("attend", False)},
         {"strategy": ("fixed", "min"), "attend": (False, True)},
     )
-    check_size(expansion.get("length"), "length of query_expansion", path)
+    token = expansion.get("token")
     if token is not None and not isinstance(token, str):
         raise CheckpointError(
             "unsupported token of query_expansion", where=str(path), found=repr(token)[:40]
         )
+    length = check_size(expansion.get("length"), "length of query_expansion", path)
+    if not 0 < length <= config.max_positions:
+        raise CheckpointError(
+            "unsupported length of query_expansion",
+            where=str(path),
+            wanted=f"1 to {config.max_positions}",
+            found=str(length),
+        )
+    return length
 
 
 def _check_unattended(expanded: int, family: Family, config: EncoderConfig, path: Path) -> None:
