@@ -19,6 +19,8 @@ from birchbark.combine.aggregate import (
     Mean,
     Sum,
     Top,
+    TopMean,
+    aggregate,
     parse_aggregation,
     weighted_sum,
 )
@@ -26,7 +28,16 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 
 SCORES = st.lists(st.floats(0, 1, width=32), max_size=12).map(lambda s: np.array(s, np.float32))
-ANY_ORDER = [Top(), Top((1.0,)), Top((1, 0, 0.3, 0.2)), Max(), Sum(), Mean()]
+ANY_ORDER = [
+    Top(),
+    Top((1.0,)),
+    Top((1, 0, 0.3, 0.2)),
+    TopMean(),
+    TopMean((1, 0, 0.3)),
+    Max(),
+    Sum(),
+    Mean(),
+]
 
 
 def score(aggregation: Aggregation, scores: np.ndarray) -> float:
@@ -52,7 +63,9 @@ def test_aggregations_are_what_their_names_say(scores: np.ndarray) -> None:
         assert score(Sum(), scores) == pytest.approx(best.sum())
         assert score(Mean(), scores) == pytest.approx(best.mean())
         weights = np.array([1, 0.5, 0.25])[: len(best)]
-        assert score(Top(), scores) == pytest.approx((best[:3] * weights).sum())
+        total = (best[:3] * weights).sum()
+        assert score(Top(), scores) == pytest.approx(total)
+        assert score(TopMean(), scores) == pytest.approx(total / weights.sum())
     else:
         assert [score(a, scores) for a in (First(), *ANY_ORDER)] == [0.0] * (1 + len(ANY_ORDER))
 
@@ -132,6 +145,7 @@ def test_a_is_between_0_and_1(a: float) -> None:
 def test_names_of_aggregations() -> None:
     """parse_aggregation accepts the names of the command line and refuses all others."""
     assert parse_aggregation("top:1,0.5") == Top((1.0, 0.5))
+    assert parse_aggregation("topmean:1,0.5") == TopMean((1.0, 0.5))
     assert [parse_aggregation(n) for n in ("first", "max", "sum", "mean")] == [
         First(),
         Max(),
@@ -150,3 +164,22 @@ def test_top_weights_are_finite_and_not_negative(weights: str) -> None:
     """Weights that would give NaN, infinite or negative evidence are refused."""
     with pytest.raises(InputError, match="finite numbers, each at least 0"):
         parse_aggregation(f"top:{weights}")
+
+
+@given(SCORES, st.integers(0, 4))
+def test_unread_segments_count_as_0(scores: np.ndarray, unread: int) -> None:
+    """Evidence from some segments is that of all with 0 for the others, which never exceeds it."""
+    for aggregation in ANY_ORDER:
+        partial = aggregate(scores, aggregation, unread)
+        complete = np.concatenate([scores, np.zeros(unread, np.float32)])
+        assert partial.evidence == pytest.approx(score(aggregation, complete), abs=1e-12)
+        assert len(partial.weights) == len(partial.scores) == len(scores)
+        assert partial.evidence <= aggregation.max_evidence(len(complete)) + 1e-9
+
+
+def test_the_best_segment_needs_a_weight() -> None:
+    """A mean without weights is refused, as are negative weights."""
+    with pytest.raises(InputError, match="the weight of the best segment is 0"):
+        TopMean((0.0, 1.0))
+    with pytest.raises(InputError, match="invalid weights for the top segments"):
+        parse_aggregation("topmean:1,-1")

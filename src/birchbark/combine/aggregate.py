@@ -81,6 +81,35 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
+class TopMean:
+    """The weighted mean of the highest scores: Σ w_i · s_i / Σ w_i, over as many as there are.
+
+    A document with a single segment is not at a disadvantage to one with many, as it is under
+    `Top`; so short and long documents can be ranked together.
+
+    Attributes:
+        by_rank: The weights w_1, w_2, …; see `Top`. The first must be above 0. Defaults to
+            (1.0, 0.5, 0.25).
+    """
+
+    by_rank: tuple[float, ...] = defaults.TOP_WEIGHTS
+
+    def __post_init__(self) -> None:
+        Top(self.by_rank)  # checks the weights
+        if not self.by_rank[0]:
+            raise InputError("the weight of the best segment is 0", wanted="a number above 0")
+
+    def weights(self, scores: Float32s) -> Weights:
+        """Give the segment with the i-th highest score the i-th weight; the sum is 1."""
+        weights = Top(self.by_rank).weights(scores)
+        return weights / sum(self.by_rank[: len(scores)]) if len(scores) else weights
+
+    def max_evidence(self, segments: int | None = None) -> float:
+        """Return 1, or 0 for a document without segments."""
+        return float(segments != 0)
+
+
+@dataclass(frozen=True, slots=True)
 class First:
     """The score of the first segment (FirstP). It has no settings."""
 
@@ -142,19 +171,26 @@ BY_NAME: dict[str, Callable[[], Aggregation]] = {
 }
 
 
+BY_WEIGHTS: dict[str, Callable[[tuple[float, ...]], Aggregation]] = {
+    "top": Top,
+    "topmean": TopMean,
+}
+
+
 def parse_aggregation(text: str) -> Aggregation:
-    """Parse the name of an aggregation: first, max, sum, mean, or top:W1,W2,…"""
+    """Parse the name of an aggregation: first, max, sum, mean, top:W1,W2,… or topmean:W1,W2,…"""
     if text in BY_NAME:
         return BY_NAME[text]()
     name, _, weights = text.partition(":")
-    if name == "top" and weights:
+    if name in BY_WEIGHTS and weights:
         try:
-            return Top(tuple(float(w) for w in weights.split(",")))
+            return BY_WEIGHTS[name](tuple(float(w) for w in weights.split(",")))
         except ValueError:
             pass
     raise InputError(
         f"unknown aggregation {text!r}",
-        wanted=f"{', '.join(BY_NAME)}, or top:W1,W2,… such as {defaults.AGGREGATION}",
+        wanted=f"{', '.join(BY_NAME)}, top:W1,W2,… or topmean:W1,W2,… such as "
+        f"{defaults.AGGREGATION}",
     )
 
 
@@ -171,18 +207,23 @@ class AggregatedEvidence:
     weights: Weights
 
 
-def aggregate(scores: Float32s, aggregation: Aggregation) -> AggregatedEvidence:
-    """Aggregate the segment scores (n,) of one document."""
-    weights = aggregation.weights(scores)
+def aggregate(scores: Float32s, aggregation: Aggregation, unread: int = 0) -> AggregatedEvidence:
+    """Aggregate the segment scores (n,) of one document.
+
+    unread: how many further segments the document has, whose scores count as 0. Default: none.
+    """
+    known = len(scores)
+    all_scores = np.concatenate([scores, np.zeros(unread, np.float32)]) if unread else scores
+    weights = aggregation.weights(all_scores)[:known]
     return AggregatedEvidence(weighted_sum(scores, weights), scores, weights)
 
 
 def grows(aggregation: Aggregation) -> bool:
-    """Return whether evidence never falls when a document has more segments; false if unknown.
+    """Return whether evidence never falls when a segment's score rises; false if unknown.
 
     If so, what has been read of a document gives a lower bound of its evidence.
     """
-    return isinstance(aggregation, (Top, Max, Sum))
+    return isinstance(aggregation, (Top, TopMean, Max, Sum))
 
 
 def weighted_sum(scores: Float32s, weights: Weights) -> float:

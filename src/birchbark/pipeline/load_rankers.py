@@ -10,7 +10,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.arguments import choice_of, text_of
-from birchbark.combine.aggregate import Aggregation, Max, Top, parse_aggregation
+from birchbark.combine.aggregate import Aggregation, Max, Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
@@ -158,8 +158,8 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     limited = options.max_segments is not None or options.max_length is not None
     if segments is None:
         chooses = scorer.width == 1 and embedding_scorer(scorer) is None and not limited
-        best = len(aggregation.by_rank) if isinstance(aggregation, Top) else 1
-        if chooses and isinstance(aggregation, (Top, Max)):
+        best = len(aggregation.by_rank) if isinstance(aggregation, (Top, TopMean)) else 1
+        if chooses and isinstance(aggregation, (Top, TopMean, Max)):
             segments = str(max(best, int(defaults.READ_SEGMENTS)))
         else:
             segments = ALL

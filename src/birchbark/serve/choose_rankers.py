@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from birchbark.combine.aggregate import Top
+from birchbark.combine.aggregate import Top, TopMean
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.pipeline.searcher import Searcher
@@ -76,7 +76,8 @@ def _adjust(ranker: Ranker, request: SearchRequest) -> Ranker:
     if request.depth is not None:
         changes["depth"] = request.depth
     if request.weights is not None:
-        changes["aggregation"] = Top(tuple(request.weights))
+        kind = Top if isinstance(ranker.aggregation, Top) else TopMean
+        changes["aggregation"] = kind(tuple(request.weights))
         if ranker.plan.segments is not None:
             segments = max(ranker.plan.segments, len(request.weights))
             changes["plan"] = replace(ranker.plan, segments=segments)

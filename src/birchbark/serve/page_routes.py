@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
-from birchbark.combine.aggregate import Top
+from birchbark.combine.aggregate import Top, TopMean
 from birchbark.pipeline.answers.example_queries import example_queries
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention_page import attention_script
@@ -70,7 +70,9 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "attention": service.has_attention,
             "depth": first.depth if first else None,
             "first_stage_weight": first.interpolation.first_stage_weight if first else None,
-            "weights": list(aggregation.by_rank) if isinstance(aggregation, Top) else None,
+            "weights": list(aggregation.by_rank)
+            if isinstance(aggregation, (Top, TopMean))
+            else None,
             "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }

@@ -232,7 +232,8 @@ class Candidates:
 
     def _evidence(self, position: int) -> AggregatedEvidence:
         """Return the evidence from what has been read of a document."""
-        return self._ranker.evidence_of(self.reading(position).known_scores)
+        reading = self.reading(position)
+        return self._ranker.evidence_of(reading.known_scores, len(reading.order) - reading.read)
 
     def _bounds(self) -> NDArray[np.float64]:
         """Return upper bounds (n,) on the scores that allow for rounding errors."""

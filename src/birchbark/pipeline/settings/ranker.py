@@ -104,12 +104,15 @@ class Ranker:
         if fast and embedding and fast.encoding != embedding.encoding:
             raise InputError("fast_embedding encodes texts differently from the embedding")
 
-    def evidence_of(self, values: Float32s) -> AggregatedEvidence:
-        """Aggregate the segment scores (n,), or segment vectors (n, width), of one document."""
+    def evidence_of(self, values: Float32s, unread: int = 0) -> AggregatedEvidence:
+        """Aggregate the segment scores (n,), or segment vectors (n, width), of one document.
+
+        unread: how many further segments are to be read, whose scores are not known.
+        """
         if self.scorer.width > 1:
             score, shares = cast(DocumentScorer, self.scorer).score_document(values)
             return AggregatedEvidence(score, np.full(len(values), score, np.float32), shares)
-        return aggregate(values, self.aggregation)
+        return aggregate(values, self.aggregation, unread)
 
     def max_evidence(self, segments: int | None = None) -> float:
         """Return the highest possible evidence of a document for segment scores in [0, 1].
