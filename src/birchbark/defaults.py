@@ -48,6 +48,7 @@ RERANKING_DEPTH: Final = 100
 SEGMENTS: Final = "sentences"
 WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
 WINDOW_OVERLAP: Final = 50
+PASSAGE_SIZE: Final = 150  # words
 TITLE_LIMIT: Final = 50  # words; shorter titles are prepended to windows and paragraphs
 DOCUMENT_SCORER_SEGMENTS: Final = f"windows:{WINDOW_SIZE}/{WINDOW_OVERLAP}"  # PARADE
 TOP_WEIGHTS: Final = (1.0, 0.5, 0.25)  # weights of a document's best segments

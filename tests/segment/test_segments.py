@@ -19,6 +19,7 @@ from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.split_long import split_long
 from birchbark.segment.whole import whole
+from birchbark.segment.passages import Passages
 from birchbark.segment.windows import Windows
 
 PARTS = st.sampled_from(
@@ -55,6 +56,9 @@ SEGMENTERS = [
     Windows(3, 1),
     Windows(2, 0),
     Windows(20, 5, 10),
+    Passages(),
+    Passages(6),
+    Passages(1),
 ]
 
 
@@ -76,7 +80,8 @@ def test_segments_cover_the_document(segmenter, title: str, text: str) -> None: 
     contents = document.contents
     left = [contents[i] for i in range(len(contents)) if i not in covered]
     in_front = title.split() and segments and segments[0].start >= len(title)
-    in_front = in_front and (segmenter in (paragraphs, sections) or isinstance(segmenter, Windows))
+    titled = isinstance(segmenter, (Windows, Passages)) or segmenter in (paragraphs, sections)
+    in_front = in_front and titled
     if in_front:  # the title is read with every window
         assert all(s.text.startswith(title) for s in segments)
         left = [contents[i] for i in range(len(title), len(contents)) if i not in covered]
@@ -295,3 +300,35 @@ def test_title_and_text_alone(title: str, text: str) -> None:
         assert [segment.text for segment in segments] == ([field] if field.strip() else [])
         assert all(document.contents[s.start : s.end] == s.text for s in segments)
         assert segmenter_name(segmenter) == name
+
+
+@given(text=TEXTS, size=st.integers(1, 12))
+def test_passages_are_whole_sentences(text: str, size: int) -> None:
+    """A passage ends where its next sentence would exceed the size; sentences are never divided."""
+    document = Document("d", {"text": text})
+    split, found = sentences(document), Passages(size)(document)
+    assert {p.start for p in found} <= {s.start for s in split}
+    assert {p.end for p in found} <= {s.end for s in split}
+    for passage in found:
+        inside = [s for s in split if passage.start <= s.start < passage.end]
+        words = sum(len(s.text.split()) for s in inside)
+        following = [s for s in split if s.start >= passage.end][:1]
+        assert words <= size or len(inside) == 1
+        assert all(words + len(s.text.split()) > size for s in following)
+
+
+def test_a_short_text_is_one_passage_with_its_title() -> None:
+    """The title counts towards the size, and is read with each passage of a longer text."""
+    fields = {"title": "Bees", "text": "They dance. They fly far. They sting."}
+    assert Passages(8)(Document("d", fields)) == [Segment("d", 5, 42, "Bees\n" + fields["text"])]
+    assert [(p.text, p.start, p.end) for p in Passages(6)(Document("d", fields))] == [
+        ("Bees\nThey dance. They fly far.", 5, 30),
+        ("Bees\nThey sting.", 31, 42),
+    ]
+    long_title = {"title": "one two three four", "text": "They dance."}
+    assert [p.text for p in Passages(6)(Document("d", long_title))] == [
+        "one two three four\nThey dance."
+    ]
+    assert [p.text for p in Passages(7)(Document("d", {"title": "Bees"}))] == ["Bees"]
+    with pytest.raises(InputError, match="passage size is out of range: expected 1 or more"):
+        Passages(0)

@@ -1,4 +1,4 @@
-"""Which segmenter does a name such as `sentences` or `windows:150/50` stand for?"""
+"""Which segmenter does a name such as `sentences` or `passages:150` stand for?"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.fields import text, title
 from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.passages import Passages
 from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole
@@ -28,19 +29,22 @@ SEGMENTERS: dict[str, Segmenter] = {
 
 
 def parse_segmenter(name: str) -> Segmenter:
-    """Return the segmenter called `name`: a key of `SEGMENTERS`, or windows:SIZE/OVERLAP.
+    """Return the segmenter called `name`: a key of `SEGMENTERS`, or one with sizes in words.
 
-    `windows` without numbers has the default size and overlap. Raises InputError for other names.
+    These are passages:SIZE and windows:SIZE/OVERLAP; without numbers they have the default ones.
+    Raises InputError for other names.
     """
     if name in SEGMENTERS:
         return SEGMENTERS[name]
     kind, _, numbers = name.partition(":")
+    if kind == "passages" and (numbers.isdecimal() or name == kind):
+        return Passages(int(numbers)) if numbers else Passages()
     size, _, overlap = (numbers or DEFAULT_WINDOW).partition("/")
     if kind == "windows" and size.isdecimal() and overlap.isdecimal():
         return Windows(int(size), int(overlap))
     raise InputError(
         f"unknown segments {name!r}",
-        wanted=f"{', '.join(SEGMENTERS)}, or windows:SIZE/OVERLAP",
+        wanted=f"{', '.join(SEGMENTERS)}, passages:SIZE, or windows:SIZE/OVERLAP",
     )
 
 
@@ -51,10 +55,13 @@ def segmenter_name(segmenter: Segmenter) -> str | None:
             return name
     if isinstance(segmenter, Windows) and segmenter == Windows(segmenter.size, segmenter.overlap):
         return f"windows:{segmenter.size}/{segmenter.overlap}"
+    if isinstance(segmenter, Passages) and segmenter == Passages(segmenter.size):
+        return f"passages:{segmenter.size}"
     return None
 
 
 def splitter_version(segmenter: Segmenter) -> str:
     """Return the version of the sentence splitter if `segmenter` uses it, otherwise ''."""
+    uses = segmenter is sentences or isinstance(segmenter, Passages)
     split_by = f"nupunkt {version('nupunkt')}, lines of code, all scripts"
-    return split_by if segmenter is sentences else ""
+    return split_by if uses else ""

@@ -1,0 +1,60 @@
+"""How is a document split into passages of whole sentences, so that a short one stays whole?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from birchbark import defaults
+from birchbark.errors import InputError
+from birchbark.records import Document, Segment
+from birchbark.segment.sentences import sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """A segmenter that joins consecutive sentences to passages of at most `size` words.
+
+    A document that is not longer is one passage. A short title is prepended to every passage and
+    counts towards its size; a longer one is treated as the beginning of the text. A sentence that
+    is longer than a passage is a passage by itself. Together, the segments cover every character of
+    `Document.contents` except white space between them.
+
+    Attributes:
+        size: The maximum number of words per passage. Default 150.
+        title_limit: A title is prepended if it has fewer words than this, and at most half of
+            `size`. Default 50.
+    """
+
+    size: int = defaults.PASSAGE_SIZE
+    title_limit: int = defaults.TITLE_LIMIT
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(
+                "passage size is out of range", wanted="1 or more words", found=str(self.size)
+            )
+
+    def __call__(self, document: Document) -> list[Segment]:
+        """Return the passages of `document`, in order."""
+        contents, title = document.contents, document.title
+        title_words = len(title.split())
+        prepend = 0 < title_words < self.title_limit and 2 * title_words <= self.size
+        found = sentences(document)
+        if prepend and len(found) > 1:
+            prefix, found, size = f"{title}\n", found[1:], self.size - title_words
+        else:
+            prefix, size = "", self.size
+        spans: list[list[int]] = []
+        words = 0  # of the last span
+        for sentence in found:
+            count = len(sentence.text.split())
+            if spans and words + count <= size:
+                spans[-1][1] = sentence.end
+                words += count
+            else:
+                spans.append([sentence.start, sentence.end])
+                words = count
+        return [
+            Segment(document.doc_id, start, end, prefix + contents[start:end])
+            for start, end in spans
+        ]
