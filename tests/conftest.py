@@ -119,6 +119,7 @@ def write_bert(
         "max_position_embeddings": positions,
         "type_vocab_size": 2,
         "layer_norm_eps": 1e-12,
+        "birchbark": {"temperature": 1.0},
     }
     (directory / "config.json").write_text(json.dumps(config))
     (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")

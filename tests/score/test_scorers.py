@@ -51,7 +51,7 @@ def test_logits_agree_with_the_reference(bert: Bert) -> None:
         reference.logits([*head, *ids(s), 3], [0] * len(head) + [1] * (len(ids(s)) + 1))[0]
         for s in SENTENCES
     ]
-    np.testing.assert_allclose(scorer.logits(QUERY, scorer.encode(SENTENCES)), expected, atol=1e-5)
+    np.testing.assert_allclose(scorer.outputs(QUERY, scorer.encode(SENTENCES)), expected, atol=1e-5)
     probabilities = 1 / (1 + np.exp(-np.array(expected)))
     np.testing.assert_allclose(score_texts(scorer, QUERY, SENTENCES), probabilities, atol=1e-5)
 

@@ -15,11 +15,11 @@ from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
 from birchbark.segment.by_name import parse_segmenter, segmenter_name
 from birchbark.segment.paragraphs import paragraphs
+from birchbark.segment.passages import Passages
 from birchbark.segment.sections import sections
 from birchbark.segment.sentences import sentence_spans, sentences
 from birchbark.segment.split_long import split_long
 from birchbark.segment.whole import whole
-from birchbark.segment.passages import Passages
 from birchbark.segment.windows import Windows
 
 PARTS = st.sampled_from(

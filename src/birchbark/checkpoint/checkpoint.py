@@ -35,6 +35,7 @@ from birchbark.checkpoint.multi_vector import (
     read_token_layers,
 )
 from birchbark.checkpoint.prompts import Prompts, no_prompts, read_prompts
+from birchbark.checkpoint.score_scale import ScoreScale, read_scale
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
@@ -58,6 +59,7 @@ class Checkpoint:
             together.
         multi_vector: What of queries and texts is read and compared, if the model itself has a
             vector per token; else None.
+        scale: How its output becomes a score from 0 to 1.
     """
 
     directory: Path
@@ -69,6 +71,7 @@ class Checkpoint:
     root: Path
     prompts: Prompts
     multi_vector: MultiVector | None
+    scale: ScoreScale
 
     @classmethod
     def open(
@@ -108,6 +111,8 @@ class Checkpoint:
             )
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
+        own = values.get(HEAD_KEY)
+        stated = own if isinstance(own, dict) and not pooling else {}
         return cls(
             directory=home,
             name=name or root.name,
@@ -118,6 +123,7 @@ class Checkpoint:
             root=root,
             prompts=read_prompts(root) if isinstance(head, Pooling) else no_prompts(root),
             multi_vector=multi_vector,
+            scale=read_scale(stated, str(home / "config.json")),
         )
 
     @property

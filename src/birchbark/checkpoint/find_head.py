@@ -16,7 +16,7 @@ from birchbark.checkpoint.architecture import PASSAGE_VECTOR_KINDS, POOLER
 from birchbark.checkpoint.encoder_config import EncoderConfig
 from birchbark.checkpoint.families import Family
 from birchbark.checkpoint.heads import (
-    EMBEDDING_WEIGHT,
+    MIXING_KEYS,
     PARADE_AGGREGATIONS,
     PARADE_LAYERS,
     PARADE_NAMES,
@@ -133,7 +133,7 @@ def find_head(stored: Stored, modules: Modules, declared_head: object) -> Head:
     """
     family, directory = stored.family, stored.directory
     if isinstance(declared_head, dict):
-        declared_head = {k: x for k, x in declared_head.items() if k != EMBEDDING_WEIGHT} or None
+        declared_head = {k: x for k, x in declared_head.items() if k not in MIXING_KEYS} or None
     label = declared_head.get(RELEVANT_LABEL) if isinstance(declared_head, dict) else None
     if declared_head is not None and label is None:
         return _declared_head(stored, declared_head)

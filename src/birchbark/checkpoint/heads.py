@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from birchbark.checkpoint.families import Names
 from birchbark.checkpoint.layers import Dense, Layer
+from birchbark.checkpoint.score_scale import SCALE_KEYS
 from birchbark.errors import CheckpointError, InputError
 
 POOLING_MODES = ("cls", "mean", "max")
 PER_TOKEN = "tokens"  # no pooling, but a vector per token, for late interaction
 HEAD_KEY = "birchbark"  # key in config.json of what transformers has no key for
 RELEVANT_LABEL = "relevant_label"  # under that key
-EMBEDDING_WEIGHT = "embedding_weight"  # under that key; says nothing about the head
+EMBEDDING_WEIGHT = "embedding_weight"  # under that key
+MIXING_KEYS = (EMBEDDING_WEIGHT, *SCALE_KEYS)  # say nothing about the head
 READS_PASSAGES, READS_TWO_TEXTS = "passages", "two texts"  # values of `reads` under that key
 PARADE_AGGREGATIONS = ("avg", "max", "attn", "transformer")
 PARADE_NAMES = Names(

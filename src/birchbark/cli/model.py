@@ -10,6 +10,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, print_json, progress
+from birchbark.cli.model_calibrate import calibrate_command
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
 from birchbark.cli.model_fill_mask import fill_mask
@@ -114,5 +115,12 @@ def _short_commit(directory: Path) -> str:
     return str(read_object(directory / SOURCE).get("commit", ""))[:12] if exists else ""
 
 
-for subcommand in (check, quantize_command, extend_command, pool_command, fill_mask):
+for subcommand in (
+    check,
+    calibrate_command,
+    quantize_command,
+    extend_command,
+    pool_command,
+    fill_mask,
+):
     command.add_command(subcommand)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
@@ -99,6 +100,8 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         )
     fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8
+    if second or 0 < options.first_stage_weight < 1:
+        _tell_unknown_scales([one for one in (scorer, second) if one])
     return Ranker(
         scorer,
         parse_segmenter(options.segments or default),
@@ -116,6 +119,17 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         else None,
         query_tokens=options.query_tokens,
     )
+
+
+def _tell_unknown_scales(scorers: Sequence[Scorer]) -> None:
+    """Warn of models that do not state the scale of their scores, which are to be mixed."""
+    for scorer in scorers:
+        if isinstance(scorer, BertScorer) and not scorer.checkpoint.scale.stated:
+            warnings.warn(
+                f"{scorer.checkpoint.name} does not state the scale of its scores: beside other "
+                "scores they may count too much or too little. birchbark model calibrate fits it",
+                stacklevel=3,
+            )
 
 
 def _embedding_weight(options: StageOptions, scorer: Scorer) -> float:

@@ -55,6 +55,7 @@ class AttentionReader:
                 where=checkpoint.name,
                 wanted="a cross-encoder",
             )
+        self._scale = checkpoint.scale
         self._tokenizer = CheckpointTokenizer(checkpoint)
         self._token_budget = checkpoint.max_length - self._tokenizer.pair_overhead
         maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
@@ -84,7 +85,7 @@ class AttentionReader:
             tokens=_token_names(self._tokenizer, ids),
             sides=_sides(self._tokenizer, query_ids, text_ids),
             layers=tuple(np.asarray(layer[0], np.float32) for layer in layers),
-            score=float(1 / (1 + np.exp(-float(logit[0])))),
+            score=float(self._scale.probabilities(logit)[0]),
         )
 
 

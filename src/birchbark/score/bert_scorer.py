@@ -10,7 +10,7 @@ from functools import cached_property
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.records import Ids
+from birchbark.records import Float32s, Ids
 from birchbark.score.scorer import query_too_long
 from birchbark.score.session import OnnxSession, SessionFactory
 
@@ -58,6 +58,10 @@ class BertScorer:
     def width(self) -> int:
         """See Scorer."""
         return 1
+
+    def outputs(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """Return what the model computes for encoded texts, before its scale: float32 (n,)."""
+        raise NotImplementedError
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """See Scorer."""

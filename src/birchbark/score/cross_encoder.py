@@ -14,7 +14,7 @@ RESERVED_QUERY_TOKENS = 64
 
 
 class CrossEncoderScorer(BertScorer):
-    """Returns the probability of relevance: the sigmoid of the model's log-odds.
+    """Returns the probability of relevance: the sigmoid of the log-odds on the model's scale.
 
     The input is [CLS] query [SEP] segment [SEP], with the model's own special tokens: RoBERTa
     reads <s> query </s></s> segment </s>. Nogueira & Cho 2019; the relevance classifier of the
@@ -47,13 +47,11 @@ class CrossEncoderScorer(BertScorer):
 
         The few texts of a query leave most of a GPU idle.
         """
-        return [
-            (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(np.float32)
-            for logits in self._run(requests)
-        ]
+        scale = self.checkpoint.scale
+        return [scale.probabilities(rows).astype(np.float32) for rows in self._run(requests)]
 
-    def logits(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
-        """Return log-odds of relevance, float32 (n,)."""
+    def outputs(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """See BertScorer; log-odds of relevance."""
         return self._run([(query, token_ids)])[0]
 
     def _run(self, requests: Sequence[tuple[str, Sequence[Ids]]]) -> list[Float32s]:

@@ -16,7 +16,7 @@ MAX_CACHED_VECTORS = 100_000
 
 
 class EmbeddingScorer(BiEncoderScorer):
-    """Returns the cosine of the query's and the segment's embedding; negative cosines become 0.
+    """Returns the cosine of the query's and the segment's embedding, on the model's scale.
 
     The 100,000 most recently computed vectors are cached (150 MB for 384 dimensions), so that a
     sentence is not encoded again for another query. This cache holds vectors of texts; the caches
@@ -31,21 +31,28 @@ class EmbeddingScorer(BiEncoderScorer):
         self._cache_lock = Lock()  # not held while the model runs
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
-        """Return cosines, negative ones set to 0: float32 (n,)."""
+        """Return cosines on the model's scale, clipped to [0, 1]: float32 (n,)."""
         return self.cosines(query, self.embed(token_ids))
 
+    def outputs(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """See BertScorer; cosines from −1 to 1."""
+        return self._products(query, self.embed(token_ids))
+
     def cosines(self, query: str, vectors: Float32s) -> Float32s:
-        """Return the query's cosines with unit vectors (n, hidden), negative ones set to 0.
+        """Return the query's cosines with unit vectors (n, hidden), scaled and clipped to [0, 1].
 
         The result is float32 (n,).
         """
+        return self.checkpoint.scale.similarities(self._products(query, vectors))
+
+    def _products(self, query: str, vectors: Float32s) -> Float32s:
+        """Return the query's cosines with unit vectors (n, hidden): float32 (n,)."""
         if not len(vectors):
             return np.empty(0, np.float32)
         query_vector = self.embed_query(query)  # (hidden,)
         # einsum: the last bits of a matrix product would depend on n
-        cosines = np.einsum("nh,h->n", vectors, query_vector)
-        clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
-        return clipped
+        products: Float32s = np.einsum("nh,h->n", vectors, query_vector)
+        return products
 
     def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
         """See BiEncoderScorer; the vectors are added to the scorer's cache."""

@@ -27,8 +27,8 @@ class LateInteractionScorer(BiEncoderScorer):
 
     Of any encoder, the special tokens of the segment are included, those of the query are not. A
     model that was trained for late interaction says itself which tokens count, and by which tokens
-    short queries are extended (checkpoint/multi_vector.py). A negative mean becomes 0. Only
-    prefetched vectors are cached, since a segment has a vector per token.
+    short queries are extended (checkpoint/multi_vector.py). The mean is clipped to
+    [0, 1]. Only prefetched vectors are cached, since a segment has a vector per token.
     """
 
     # of a checkpoint whose head is a Pooling with mode `tokens`
@@ -58,7 +58,11 @@ class LateInteractionScorer(BiEncoderScorer):
         }
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
-        """Return MaxSim in [0, 1], float32 (n,); 0 without vectors to compare."""
+        """Return MaxSim on the model's scale, in [0, 1]: float32 (n,)."""
+        return self.checkpoint.scale.similarities(self.outputs(query, token_ids))
+
+    def outputs(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """See BertScorer; MaxSim from −1 to 1."""
         check_token_budget(token_ids, self._texts.token_budget)
         query_ids = self._encode_query(query)
         query_vectors, *text_vectors = self._embed([query_ids], token_ids)
@@ -116,7 +120,7 @@ class LateInteractionScorer(BiEncoderScorer):
 
 
 def _max_sim(query: Float32s, texts: Sequence[Float32s]) -> Float32s:
-    """Return MaxSim of a query (q, hidden) with n texts (tokens, hidden): float32 (n,).
+    """Return MaxSim of a query (q, hidden) with n texts (tokens, hidden): float32 (n,) in [−1, 1].
 
     All vectors have length 1. The result is 0 for a query or a text without vectors.
     """
@@ -130,5 +134,5 @@ def _max_sim(query: Float32s, texts: Sequence[Float32s]) -> Float32s:
     cosines = np.einsum("th,qh->tq", np.concatenate(texts), query)  # (all tokens, q)
     starts = row_offsets([len(rows) for rows in texts], per_token=True)[:-1]  # (n,)
     best = np.maximum.reduceat(cosines, starts, axis=0)  # (n, q)
-    clipped: Float32s = np.clip(best.mean(1), 0, 1).astype(np.float32)
-    return clipped
+    mean: Float32s = best.mean(1)
+    return mean

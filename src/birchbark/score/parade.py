@@ -62,7 +62,7 @@ class ParadeScorer(CrossEncoderScorer):
         if not len(values):
             return 0.0, np.empty(0)
         logit, shares = self._aggregator.run(values)
-        return float(1 / (1 + np.exp(-np.float64(logit)))), shares
+        return float(self.checkpoint.scale.probabilities(np.array([logit]))[0]), shares
 
 
 class PassageAggregator:

@@ -197,9 +197,8 @@ def teacher_scores(
                 )
                 done += len(group)
                 scores.on_progress(done, len(sampled))
-    if scorer.kind in ("cross-encoder", "parade"):  # whose scores are probabilities
-        probabilities = np.clip(values.astype(np.float64), 1e-7, 1 - 1e-7)
-        values = np.log(probabilities / (1 - probabilities)).astype(np.float32)
+    if isinstance(scorer, CrossEncoderScorer):
+        values = scorer.checkpoint.scale.log_odds(values).astype(np.float32)
     return values, truncated
 
 

@@ -1,0 +1,77 @@
+"""How does a model's output become a score from 0 to 1 that can be mixed with other scores?
+
+A cross-encoder trained on MS MARCO says −11 or +11: the sigmoid of such log-odds is 0 or 1, and the
+order of the texts within each group is lost beside other scores. The cosines of one embedding lie
+between 0 and 0.8, those of another between 0.6 and 0.9. A model therefore states its scale in its
+config.json, for example `"birchbark": {"temperature": 3.0}`; `birchbark model calibrate` fits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import CheckpointError
+from birchbark.records import Float32s
+
+SHIFT, TEMPERATURE = "shift", "temperature"  # keys in config.json, under HEAD_KEY
+SCALE_KEYS = (SHIFT, TEMPERATURE)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreScale:
+    """The scale of a model's scores: (output − shift) / temperature becomes a score.
+
+    Attributes:
+        shift: The output that is subtracted, in log-odds for a classifier, as a cosine for an
+            embedding. Default: 0.
+        temperature: The number above 0 that the rest is divided by. Default: 1.
+        stated: Whether the model states its scale. Default: False.
+    """
+
+    shift: float = 0.0
+    temperature: float = 1.0
+    stated: bool = False
+
+    def probabilities(self, log_odds: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sigmoid of scaled log-odds (n,)."""
+        scaled = (log_odds.astype(np.float64) - self.shift) / self.temperature
+        probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-scaled))
+        return probabilities
+
+    def log_odds(self, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the log-odds (n,) that `probabilities` maps to these (n,), within rounding."""
+        inside = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
+        log_odds: NDArray[np.float64] = np.log(inside / (1 - inside)) * self.temperature
+        return log_odds + self.shift
+
+    def similarities(self, cosines: Float32s) -> Float32s:
+        """Return scaled cosines (n,), those below 0 and above 1 clipped, as float32 (n,)."""
+        if (self.shift, self.temperature) != (0.0, 1.0):
+            cosines = (cosines - np.float32(self.shift)) / np.float32(self.temperature)
+        clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
+        return clipped
+
+    def as_config(self) -> dict[str, float]:
+        """Return the keys that state this scale in config.json."""
+        return {key: value for key, value in asdict(self).items() if key in SCALE_KEYS}
+
+
+def read_scale(stated: Mapping[str, Any], where: str) -> ScoreScale:
+    """Return the scale that a model states, under HEAD_KEY in its config.json.
+
+    where: the file, for messages. Raises CheckpointError for a value that is no number, or a
+    temperature that is not above 0.
+    """
+    values = {key: stated[key] for key in SCALE_KEYS if key in stated}
+    for key, value in values.items():
+        number = type(value) in (int, float) and isfinite(value)
+        if not number or (key == TEMPERATURE and value <= 0):
+            wanted = "a number above 0" if key == TEMPERATURE else "a number"
+            raise CheckpointError(f"invalid {key}", where=where, wanted=wanted, found=repr(value))
+    return ScoreScale(**{k: float(x) for k, x in values.items()}, stated=bool(values))

@@ -1,0 +1,60 @@
+"""Which scale turns a model's outputs for labelled pairs into probabilities of relevance?
+
+A logistic regression of one variable (Platt 1999): the probability of relevance is
+sigmoid((output − shift) / temperature). Relevant and other pairs have the same total weight, since
+their numbers say how the pairs were chosen, and nothing about the model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.errors import InputError
+
+MAX_STEPS = 100
+TOLERANCE = 1e-10  # of the change of both coefficients in one step, relative to their size
+
+
+def fit_scale(outputs: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the shift and the temperature with the highest likelihood.
+
+    outputs: of the model for each pair (n,), in any unit. relevant: whether each pair is (n,).
+    Raises InputError unless there are relevant and other pairs, some of whose outputs overlap and
+    whose relevant ones are higher in the mean.
+    """
+    counts = int(relevant.sum()), int((~relevant).sum())
+    if not all(counts):
+        raise InputError(
+            "the scale cannot be fitted",
+            wanted="relevant and other pairs",
+            found=f"{counts[0]} relevant pairs and {counts[1]} others",
+        )
+    weights = np.where(relevant, 0.5 / counts[0], 0.5 / counts[1])  # (n,)
+    centre, width = float(outputs.mean()), float(outputs.std()) or 1.0
+    inputs = np.stack([(outputs - centre) / width, np.ones(len(outputs))])  # (2, n)
+    coefficients = np.zeros(2)  # slope and intercept
+    for _ in range(MAX_STEPS):  # Newton's method; the likelihood is concave
+        probabilities = 1 / (1 + np.exp(-(coefficients @ inputs)))
+        gradient = inputs @ (weights * (relevant - probabilities))
+        curvature = (inputs * (weights * probabilities * (1 - probabilities))) @ inputs.T
+        step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
+        step *= min(1.0, 2.0 / max(abs(step)))
+        coefficients += step
+        if abs(step).max() <= TOLERANCE * max(1.0, abs(coefficients).max()):
+            break
+    else:
+        raise InputError(
+            "the scale cannot be fitted",
+            wanted="pairs whose outputs overlap",
+            found="every relevant pair has a higher output than every other",
+            remedy="harder negatives, such as passages that BM25 ranks high",
+        )
+    slope, intercept = coefficients.tolist()
+    if slope <= 0:
+        raise InputError(
+            "the scale cannot be fitted",
+            wanted="higher outputs for relevant pairs",
+            found="outputs of other pairs are higher in the mean",
+        )
+    return centre - intercept * width / slope, width / slope
