@@ -16,7 +16,7 @@ import birchbark
 from birchbark import defaults
 from birchbark.cli import COMMAND_NAMES, group
 from birchbark.collection.data_files import DEFAULT_DATA_ROOT
-from birchbark.combine.aggregate import Top, parse_aggregation
+from birchbark.combine.aggregate import TopMean, parse_aggregation
 from birchbark.combine.interpolate import DEFAULT_SCALE, Interpolation
 from birchbark.combine.pairwise import Pairwise
 from birchbark.pairs.title_abstract import TitleChanges
@@ -109,8 +109,8 @@ def test_same_option_has_same_default_in_all_commands() -> None:
 
 def test_defaults_agree_with_each_other() -> None:
     """Names and values of the same default stand for the same object."""
-    assert parse_aggregation(defaults.AGGREGATION) == Top()
-    assert parse_segmenter(defaults.SEGMENTS) is Ranker(WordScorer()).segmenter
+    assert parse_aggregation(defaults.AGGREGATION) == TopMean()
+    assert parse_segmenter(defaults.SEGMENTS) == Ranker(WordScorer()).segmenter
     assert parse_segmenter(defaults.DOCUMENT_SCORER_SEGMENTS) == Windows()
     assert parse_segmenter(f"windows:{DEFAULT_WINDOW}") == parse_segmenter("windows") == Windows()
     assert Interpolation().scale == DEFAULT_SCALE == defaults.FIRST_STAGE_SCALE

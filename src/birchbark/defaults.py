@@ -45,22 +45,22 @@ RETRIEVAL_DEPTH: Final = 1000
 
 # Re-ranking
 RERANKING_DEPTH: Final = 100
-SEGMENTS: Final = "sentences"
+PASSAGE_SIZE: Final = 120  # words; `studies/default-segments.toml` compares sizes
+SEGMENTS: Final = f"passages:{PASSAGE_SIZE}"
 WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
 WINDOW_OVERLAP: Final = 50
-PASSAGE_SIZE: Final = 150  # words
 TITLE_LIMIT: Final = 50  # words; shorter titles are prepended to windows and paragraphs
 DOCUMENT_SCORER_SEGMENTS: Final = f"windows:{WINDOW_SIZE}/{WINDOW_OVERLAP}"  # PARADE
 TOP_WEIGHTS: Final = (1.0, 0.5, 0.25)  # weights of a document's best segments
-AGGREGATION: Final = "top:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
+AGGREGATION: Final = "topmean:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)
 FIRST_STAGE_WEIGHT: Final = 0.2
 FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 FUSED_BY: Final[Literal["ranks", "scores"]] = "ranks"
 RANK_CONSTANT: Final = 60.0  # Cormack, Clarke and Büttcher 2009
 EMBEDDING_WEIGHT: Final = 0.5  # unless the model states another one
-READ_SEGMENTS: Final = "5"  # of each document; `make bench-search` compares plans
+READ_SEGMENTS: Final = "3"  # of each document; `make bench-search` compares plans
 READ_DOCUMENTS: Final = "all"
-READ_PAIRS: Final = "60"
+READ_PAIRS: Final = "40"
 EMBED_SEGMENTS: Final = "2"  # of each document without stored vectors
 TEXT_SEGMENTS: Final = 3  # of each text to rank
 EMBED_TEXT_SEGMENTS: Final = 1

@@ -92,7 +92,7 @@ def test_documents_without_vectors_are_embedded_in_int8(
 
 @pytest.mark.parametrize(
     ("aggregate", "segments"),
-    [("top:1", 5), ("max", 5), ("top:1,.5,.25", 5), ("top:6,5,4,3,2,1", 6)],
+    [("top:1", 3), ("max", 3), ("topmean:1,.5,.25", 3), ("topmean:4,3,2,1", 4), ("top:2,1,1,1", 4)],
 )
 def test_as_many_segments_as_weights(make: Make, aggregate: str, segments: int) -> None:
     """At least the default number are read, and one for each weight of the aggregation."""
@@ -122,10 +122,10 @@ def test_everything_is_read_where_it_must_be(make: Make, options: dict[str, Any]
 
 def test_what_is_given_counts(make: Make) -> None:
     """Options of the plan override its defaults one by one."""
-    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, 60, 2)
+    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, DEFAULT.pairs, 2)
     assert make(read_segments="all").plan == ReadingPlan(None, DEFAULT.documents, None, 2)
     assert make(read_segments="all", read_pairs="9").plan.pairs == 9
-    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(5, 5, None, 2)
+    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(3, 5, None, 2)
     assert make(read_documents="all").plan.documents is None
     assert make(embed_segments="all").plan.embedded is None
     assert make(aggregate="mean", embed_segments="3").plan.embedded == 3
@@ -191,7 +191,8 @@ def test_a_model_states_the_weight_of_the_embedding(bert: Callable[..., Path]) -
     chosen = StageOptions(small, embedding_weight=0.4)
     assert make_ranker(chosen, models).embedding_weight == 0.4
     config = bert(labels=1) / "config.json"
-    stated = json.loads(config.read_text()) | {"birchbark": {"embedding_weight": 7}}
+    stated = json.loads(config.read_text())
+    stated["birchbark"] = {"temperature": 1, "embedding_weight": 7}
     config.write_text(json.dumps(stated))
     with pytest.raises(CheckpointError, match="invalid embedding_weight: expected 0 to 1, found 7"):
         make_ranker(StageOptions(str(config.parent)), models)

@@ -31,6 +31,7 @@ from birchbark.retrieve.match import ALL, AND, OR
 from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch, parse_vector_match
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from conftest import DOCUMENTS
 
@@ -63,7 +64,7 @@ def test_cosine_ranking_equals_re_ranking_by_the_embedding(directory: Path) -> N
     """Scores equal those of the embedding as a re-ranker with MaxP and a = 0."""
     index = Index(directory)
     model = index.attachments["vectors"].config["model"]
-    alone = Ranker(load_scorer(model), interpolation=Interpolation(0), aggregation=Max())
+    alone = Ranker(load_scorer(model), sentences, interpolation=Interpolation(0), aggregation=Max())
     candidates = Run({"1": rank_query(index, QUERY, FirstStage(match=ALL))})
     ranked = rerank(index, candidates, [Query("1", QUERY)], [alone]).rankings["1"]
     for near in (VectorMatch(), VectorMatch(5), VectorMatch(0, ALL)):
@@ -150,16 +151,16 @@ def test_rankers_choose_whether_vectors_find_candidates(
     """They do if the index has those of the embedding, not too many, and any term may match."""
     index, model = Index(directory), str(bert())
     embedding, cross_encoder = load_scorer(model), load_scorer()
-    mixed = Ranker(cross_encoder, embedding=embedding)
+    mixed = Ranker(cross_encoder, sentences, embedding=embedding)
 
     def opened(rankers: list[Ranker], stage: FirstStage = FirstStage()) -> VectorMatch | None:
         engine = open_engine(index, stage, None, load_scorer, rankers)
         return engine.match if isinstance(engine, DenseEngine) else None
 
-    for ranker in (mixed, Ranker(embedding)):
+    for ranker in (mixed, Ranker(embedding, sentences)):
         assert opened([ranker]) == replace(HYBRID, vectors="vectors")
-    limited = Ranker(embedding, limit=Limit(segments=2))
-    for ranker in (Ranker(cross_encoder), Ranker(load_scorer(bert(seed=3))), limited):
+    limited = Ranker(embedding, sentences, limit=Limit(segments=2))
+    for ranker in (Ranker(cross_encoder), Ranker(load_scorer(bert(seed=3)), sentences), limited):
         assert opened([ranker]) is None
     assert opened([]) is None
     assert opened([mixed], FirstStage(match=AND)) is None

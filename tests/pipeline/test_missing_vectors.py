@@ -150,7 +150,7 @@ def test_an_index_without_vectors_lacks_those_of_all_documents(index: Index) -> 
 def test_slices_give_the_vectors_of_attaching(tmp_path: Path, bert: Callable[..., Path]) -> None:
     """A computation that is ended changes nothing; each slice is searched with at once."""
     model = bert()
-    ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model))
+    ranker = Ranker(load_scorer(bert(labels=1)), sentences, embedding=load_scorer(model))
     for name in ("i", "j"):
         build_index([*DOCUMENTS, LONG, EMPTY], tmp_path / name)
     attach(tmp_path / "j", model)

@@ -25,6 +25,7 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from conftest import WordScorer
 
@@ -63,7 +64,9 @@ def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
 
 def test_a_hit_adds_up(index: Index) -> None:
     """score = first stage + evidence, and evidence = Σ weight · score of the segments."""
-    ranker = Ranker(WordScorer(), aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3))
+    ranker = Ranker(
+        WordScorer(), sentences, aggregation=Top((1, 0.5)), interpolation=Interpolation(0.3)
+    )
     for hit in search(IndexEngine(index), "birch river canoe", ranker).hits:
         assert hit.score == pytest.approx(hit.first_stage + hit.evidence)
         shown = sum(e.weight * e.score for e in hit.segments)

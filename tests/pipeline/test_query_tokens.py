@@ -95,14 +95,14 @@ def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> Non
     with IndexWriter(tmp_path / "i") as writer:
         precompute_vectors(embedding, sentences, "m").attach(writer)
     index = Index(tmp_path / "i")
-    ranker = Ranker(embedding, query_tokens=4, depth=4)
+    ranker = Ranker(embedding, sentences, query_tokens=4, depth=4)
     engine = open_engine(index, FirstStage(), None, load_scorer, [ranker])
     assert isinstance(engine, DenseEngine)
     answer = search(engine, LONG, ranker)
     assert answer.stats.exact
     assert answer.stats.cut_query_tokens > 50
     with pytest.raises(InputError, match="query is too long"):
-        search(IndexEngine(index), LONG, Ranker(embedding))
+        search(IndexEngine(index), LONG, Ranker(embedding, sentences))
 
     models = GivenModels(lambda model, precision: embedding)
     searcher = Searcher(tmp_path / "i", ranker, loaded=models)

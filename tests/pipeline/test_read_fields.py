@@ -47,7 +47,7 @@ def index(tmp_path: Path) -> Index:
 
 def test_evidence_comes_from_the_body(index: Index) -> None:
     """Offsets are those in the contents; the default field is searched in the body, too."""
-    (hit, *_) = search(IndexEngine(index), "canoe floats", Ranker(WordScorer())).hits
+    (hit, *_) = search(IndexEngine(index), "canoe floats", Ranker(WordScorer(), sentences)).hits
     assert hit.document.doc_id == "a"
     best = hit.segments[0].segment
     assert "A canoe floats." in best.text
@@ -78,7 +78,7 @@ def test_changes_and_vectors_keep_the_fields(index: Index, tmp_path: Path) -> No
     assert merged.read_fields == ("text", "body")
     assert [d.contents for d in merged.documents(["d"])] == ["Ships\nOf iron.\n\nThey sink."]
     assert next(iter(merged)).read_fields == ("text", "body")
-    ranker = Ranker(embedding)
+    ranker = Ranker(embedding, sentences)
     stored = search(IndexEngine(merged), "bees dance", ranker)
     assert stored.stats.by_vectors == stored.stats.candidates > 0
     fresh = build_index(list(merged), tmp_path / "fresh", Schema().reading(("text", "body")))

@@ -102,7 +102,7 @@ def test_stored_data_are_not_computed_again(tmp_path: Path, bert: Callable[..., 
     fresh = load_scorer(bert())
     run = fresh._session.run  # type: ignore[attr-defined]
     fresh._session.run = lambda ids: runs.append(len(ids)) or run(ids)  # type: ignore[attr-defined]
-    readers = RankerReaders(index, Ranker(fresh))
+    readers = RankerReaders(index, Ranker(fresh, sentences))
     readers.main._segmenter = silent
     first = rank_queries(index, QUERIES[:1]).rankings["1"]
     scoring = TopKScoring(readers, QUERIES[0].text, first, len(first))
@@ -183,12 +183,14 @@ def test_attachments_of_other_models_or_segments_are_ignored(
         precompute_vectors(other, sentences, "m").attach(writer)
     plain = build_index(DOCUMENTS, tmp_path / "p")
     for ranker in (
-        Ranker(scorer),
+        Ranker(scorer, sentences),
         Ranker(other, Windows(4, 2)),
         Ranker(other, lambda d: sentences(d)),
     ):
         assert ranked(Index(tmp_path / "i"), ranker) == ranked(plain, ranker)
-    assert ranked(Index(tmp_path / "i"), Ranker(other)) != ranked(plain, Ranker(other))
+    assert ranked(Index(tmp_path / "i"), Ranker(other, sentences)) != ranked(
+        plain, Ranker(other, sentences)
+    )
     refused = pytest.raises(InputError, match="made by a model or version other than")
     with IndexWriter(tmp_path / "i") as writer, refused:
         load_precomputations(writer, lambda name: scorer)

@@ -491,7 +491,7 @@ def test_partly_stored_vectors(tmp_path: Path, bert: Callable[..., Path], role: 
     assert 0 < len({d.doc_id for d in DOCUMENTS[:3]} & set(candidates.doc_ids)) < len(candidates)
     for plan in (ReadingPlan(), ReadingPlan(1, 2, embedded=1), ReadingPlan(2, pairs=3, embedded=2)):
         roles = {"scorer": WordScorer(30), role: scorer}
-        ranker = Ranker(**roles, plan=plan)  # type: ignore[arg-type]
+        ranker = Ranker(**roles, segmenter=sentences, plan=plan)  # type: ignore[arg-type]
         readers = RankerReaders(engine, ranker)
         scorings = [TopKScoring(readers, query, candidates, top) for top in (1, len(candidates))]
         for scoring in scorings:
@@ -519,7 +519,9 @@ def test_a_fast_embedding_reads_documents_without_vectors(
     fast = load_scorer(bert(), precision=Precision.INT8)
     by_embedding = []
     for fast_embedding in (None, fast):
-        ranker = Ranker(WordScorer(30), embedding=embedding, fast_embedding=fast_embedding)
+        ranker = Ranker(
+            WordScorer(30), sentences, embedding=embedding, fast_embedding=fast_embedding
+        )
         scoring = TopKScoring(RankerReaders(engine, ranker), query, candidates, len(candidates))
         scoring.run()
         by_embedding.append({hit.document.doc_id: hit.embedding for hit in scoring.hits()})

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.query_scoring import DocumentReading
@@ -14,9 +15,10 @@ from birchbark.pipeline.reading.schedule import Action, Progress, Rules, Step, n
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Float32s, Ranking
+from birchbark.segment.sentences import sentences
 from conftest import WordScorer
 
-RANKER = Ranker(WordScorer(), interpolation=Interpolation(0.5, "minmax"))
+RANKER = Ranker(WordScorer(), sentences, Top(), Interpolation(0.5, "minmax"))
 RULES = Rules(RANKER, top=2, rounds=False)
 PLANNED = Progress(vectors_compared=True, planned=True)
 

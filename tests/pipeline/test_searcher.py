@@ -330,7 +330,7 @@ def test_half_of_the_candidates_are_found_by_stored_vectors(
     directory = write_bert(tmp_path / "bert")
     with IndexWriter(index_directory) as writer:
         precompute_vectors(load_scorer(directory), sentences, str(directory)).attach(writer)
-    ranker = Ranker(WordScorer(), embedding=load_scorer(directory), depth=4)
+    ranker = Ranker(WordScorer(), sentences, embedding=load_scorer(directory), depth=4)
     searcher = Searcher(index_directory, ranker)
     found = {hit.document.doc_id for hit in searcher.search("canoe").hits}
     nearest = Searcher(

@@ -27,6 +27,7 @@ from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.vector_match import CandidateScores, VectorMatch
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS
 
 BertFactory = Callable[..., Path]
@@ -83,7 +84,7 @@ def test_a_ranker_uses_the_set_of_its_model(
 ) -> None:
     """Its scores are those of an index with this set alone, and its set finds candidates."""
     one, other = models
-    ranker = Ranker(load_scorer(other))
+    ranker = Ranker(load_scorer(other), sentences)
     store(index_directory, vectors_of(other))
     alone = search(IndexEngine(Index(index_directory)), "birch canoe", ranker)
     with IndexWriter(index_directory) as writer:
@@ -132,7 +133,7 @@ def test_added_documents_get_vectors_of_each_set(
     """A set that is left out is completed by someone else; others are completed at once."""
     one, other = models
     store(index_directory, vectors_of(one), vectors_of(other))
-    searcher = Searcher(index_directory, Ranker(load_scorer(other)))
+    searcher = Searcher(index_directory, Ranker(load_scorer(other), sentences))
     assert searcher.vectors_model == str(other)
     tree = Document("tree", {"text": "A birch tree."})
     searcher.add([tree])

@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answers.answer import Evidence, Hit
-from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
@@ -214,4 +213,12 @@ def _found(hit: Hit) -> FoundDocument:
 
 
 def _read(evidence: Evidence) -> Sentence:
-    return Sentence(**sentence_fields(evidence))
+    segment = evidence.segment
+    start, end = evidence.sentence or (0, len(segment.text))
+    offset = segment.end - len(segment.text)  # of the segment's own text in the document
+    return Sentence(
+        text=segment.text[start:end],
+        start=max(segment.start, offset + start),
+        end=offset + end,
+        score=evidence.score,
+    )

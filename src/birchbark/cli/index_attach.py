@@ -57,8 +57,8 @@ precompute_options = option_group(
         "--segments",
         default=defaults.SEGMENTS,
         metavar="METHOD",
-        help="How documents are split: sentences, paragraphs, sections, windows:SIZE/OVERLAP "
-        "(words), whole, title or text.",
+        help="How documents are split: passages:SIZE, sentences, paragraphs, sections, "
+        "windows:SIZE/OVERLAP (words), whole, title or text.",
     ),
 )
 

@@ -265,15 +265,17 @@ _evidence_options = option_group(
     option(
         "--segments",
         metavar="METHOD",
-        help="How documents are split: sentences, paragraphs, sections, windows:SIZE/OVERLAP "
-        f"(words), whole, title or text.  [default: {defaults.SEGMENTS}; "
+        help="How documents are split: passages:SIZE (whole sentences, up to a number of words), "
+        "sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), whole, title or text.  "
+        f"[default: {defaults.SEGMENTS}; "
         f"{defaults.DOCUMENT_SCORER_SEGMENTS} for models that score whole documents (PARADE)]",
     ),
     option(
         "--aggregate",
         metavar="METHOD",
-        help="How segment scores are aggregated: first, max, sum, mean, or top:W1,W2,… "
-        f"(weights of the best segments).  [default: {defaults.AGGREGATION}]",
+        help="How segment scores are aggregated: first, max, sum, mean, top:W1,W2,… or "
+        f"topmean:W1,W2,… (weighted sum or mean of the best segments).  [default: "
+        f"{defaults.AGGREGATION}]",
     ),
     option(
         "--first-stage-weight",

@@ -10,7 +10,7 @@ from threading import Lock
 
 from birchbark import defaults
 from birchbark.arguments import shown, text_of, texts_of
-from birchbark.combine.aggregate import Max, Top
+from birchbark.combine.aggregate import Max, Top, TopMean
 from birchbark.deadline import Deadline
 from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
@@ -25,10 +25,10 @@ from birchbark.records import Document
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
+from birchbark.segment.passages import Passages
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from birchbark.segment.whole import whole
-from birchbark.segment.windows import Windows
 
 _load_lock = Lock()
 
@@ -63,9 +63,9 @@ def rank(
     """Rank texts by their relevance to `query`, best first; ties keep the order of the input.
 
     By default a text's score is the mean of two: the probability of relevance by the cross-encoder
-    and the cosine by the embedding. A text of more than 150 words is split into windows of 150
-    words; the cross-encoder reads the three windows with the most terms of the query, the embedding
-    the best of them, and the best window counts.
+    and the cosine by the embedding. A text of more than 120 words is split into passages of whole
+    sentences; the cross-encoder reads the three passages with the most terms of the query, the
+    embedding the best of them, and the weighted mean of the passages counts.
 
     A single model reads everything: a text longer than its input is split into chunks, and the
     text's score is that of its best chunk.
@@ -188,7 +188,7 @@ def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
         return replace(models, duo=None)
     plan = ReadingPlan(segments=defaults.TEXT_SEGMENTS, embedded=defaults.EMBED_TEXT_SEGMENTS)
     return replace(
-        models, segmenter=Windows(), aggregation=Max(), limit=Limit(), duo=None, plan=plan
+        models, segmenter=Passages(), aggregation=TopMean(), limit=Limit(), duo=None, plan=plan
     )
 
 

@@ -20,7 +20,7 @@ class Passages:
     `Document.contents` except white space between them.
 
     Attributes:
-        size: The maximum number of words per passage. Default 150.
+        size: The maximum number of words per passage. Default 120.
         title_limit: A title is prepended if it has fewer words than this, and at most half of
             `size`. Default 50.
     """

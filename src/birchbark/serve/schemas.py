@@ -150,6 +150,10 @@ class SegmentResponse(BaseModel):
 class EvidenceResponse(SegmentResponse):
     """A segment that contributes weight · score to the evidence of its hit."""
 
+    sentence: tuple[int, int] | None = Field(
+        description="Start and end in `text` of its sentence with the most terms of the query; "
+        "null if the segment is one sentence."
+    )
     score: float = Field(description="Probability of relevance.")
     weight: float
 

@@ -188,7 +188,9 @@ def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
     line.stylize("green")
     if page is not None:
         line.append(f"p. {page}: ", "dim")
-    return line + _passage(evidence.segment.text, evidence.marks, width - len(line))
+    start, end = evidence.sentence or (0, len(evidence.segment.text))
+    marks = [(a - start, b - start) for a, b in evidence.marks if start <= a and b <= end]
+    return line + _passage(evidence.segment.text[start:end], marks, width - len(line))
 
 
 def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:

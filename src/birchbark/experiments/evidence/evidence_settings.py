@@ -104,7 +104,7 @@ class EvidenceSettings:
             compared=compared,
             scores={name: scores.text(name) for name in scores.keys},
             rm3=section.boolean("rm3", True),
-            segments=section.text("segments", defaults.SEGMENTS),
+            segments=section.text("segments", "sentences"),
             segments_of={name: segments.text(name) for name in segments.keys},
             depth=section.integer("depth", defaults.RERANKING_DEPTH, minimum=1),
             depth_of={name: depths.integer(name, minimum=1) for name in depths.keys},

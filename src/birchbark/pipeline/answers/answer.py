@@ -19,12 +19,16 @@ class Evidence:
             contributions of all segments of a hit therefore add up to `Hit.evidence`.
         marks: Start and end in `segment.text` of each word that is a term of the query. Defaults to
             `()`; a search sets it for the first 20 segments of a hit.
+        sentence: Start and end in `segment.text` of its sentence with the most terms of the query,
+            which shows best what the segment is about. Defaults to None: the segment is one
+            sentence, or was not searched for it; a search does so where it sets `marks`.
     """
 
     segment: Segment
     score: float
     weight: float
     marks: tuple[tuple[int, int], ...] = ()
+    sentence: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

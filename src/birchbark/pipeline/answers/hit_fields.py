@@ -46,7 +46,12 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
 def evidence_fields(contents: str, evidence: Evidence, context: int | None) -> dict[str, Any]:
     """Return the fields of a segment of a document with these contents; see `hit_fields`."""
     segment = _segment_fields(contents, evidence.segment, evidence.marks, context)
-    return {**segment, "score": evidence.score, "weight": evidence.weight}
+    return {
+        **segment,
+        "sentence": evidence.sentence,
+        "score": evidence.score,
+        "weight": evidence.weight,
+    }
 
 
 def _segment_fields(

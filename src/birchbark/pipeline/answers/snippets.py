@@ -55,12 +55,31 @@ class Snippets:
         return replace(hit, snippet=self._found[doc_id])
 
     def mark(self, hit: Hit) -> Hit:
-        """Mark the query's terms in the first MARKED_SEGMENTS segments of a hit."""
+        """Mark terms and best sentence in the first MARKED_SEGMENTS segments of a hit."""
         marked = [
-            replace(evidence, marks=self._overlap.marks(evidence.segment.text))
+            replace(
+                evidence,
+                marks=self._overlap.marks(evidence.segment.text),
+                sentence=self._sentence(evidence.segment, hit.document),
+            )
             for evidence in hit.segments[:MARKED_SEGMENTS]
         ]
         return replace(hit, segments=(*marked, *hit.segments[MARKED_SEGMENTS:]))
+
+    def _sentence(self, segment: Segment, document: Document) -> tuple[int, int] | None:
+        """Return the span of a segment's sentence with most terms; None if it has but one.
+
+        A title in front of the segment's own text is left out.
+        """
+        own = len(segment.text) - (segment.end - segment.start)  # where its own text begins
+        if not own and segment.start == 0 < len(document.title) < segment.end:
+            own = len(document.title)
+        spans = sentence_spans(segment.text[own:])
+        if len(spans) + bool(own) < 2 or not spans:
+            return None
+        scores = self._overlap.scores([segment.text[own + a : own + b] for a, b in spans])
+        start, end = spans[int(scores.argmax())]
+        return own + start, own + end
 
     def _find(self, document: Document, deadline: Deadline) -> Snippet | None:
         """Return the snippet of a document; None if it has no text besides its title."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from birchbark import defaults
 from birchbark.arguments import instances_of
-from birchbark.combine.aggregate import AggregatedEvidence, Aggregation, Top, aggregate
+from birchbark.combine.aggregate import AggregatedEvidence, Aggregation, TopMean, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.pipeline.settings.duo import Duo
@@ -19,6 +19,7 @@ from birchbark.pipeline.stored.precompute import embedding_scorer
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.by_name import Segmenter, segmenter_name
+from birchbark.segment.passages import Passages
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 
@@ -32,9 +33,10 @@ class Ranker:
 
     Attributes:
         scorer: The main scorer, from `load_scorer`; it scores query–segment pairs.
-        segmenter: Splits documents into segments. Defaults to sentences; `Windows` is another.
+        segmenter: Splits documents into segments. Defaults to `Passages()`: whole sentences, up to
+            120 words; a document that is not longer is one segment.
         aggregation: How segment scores become evidence; unused if the scorer scores whole
-            documents (PARADE). Defaults to `Top((1.0, 0.5, 0.25))`.
+            documents (PARADE). Defaults to `TopMean((1.0, 0.5, 0.25))`.
         interpolation: How evidence and first-stage score are combined. Defaults to
             `Interpolation()`: a first-stage weight of 0.2, with first-stage scores divided by the
             highest.
@@ -58,8 +60,8 @@ class Ranker:
     """
 
     scorer: Scorer
-    segmenter: Segmenter = sentences
-    aggregation: Aggregation = field(default_factory=Top)
+    segmenter: Segmenter = field(default_factory=Passages)
+    aggregation: Aggregation = field(default_factory=TopMean)
     interpolation: Interpolation = field(default_factory=Interpolation)
     depth: int = defaults.RERANKING_DEPTH
     limit: Limit = field(default_factory=Limit)
@@ -169,7 +171,9 @@ class Ranker:
 
     @property
     def unit(self) -> str:
-        """What a segment is called where counts are shown: `sentences` or `segments`."""
+        """What a segment is called where counts are shown: sentences, passages or segments."""
+        if isinstance(self.segmenter, Passages):
+            return "passages"
         return "sentences" if self.segmenter is sentences else "segments"
 
     @property

@@ -14,13 +14,29 @@ export function evidence(hit) {
   const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
   const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS);
   return [
-    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best)),
-    ...further.map(segment => element("p", {}, marked(segment), page(segment))),
+    element("p", { class: "best" }, context(shortenStart(best.before)), ...marked(best), context(shortenEnd(best.after)), page(best)),
+    ...further.map(segment => element("p", {}, ...marked(segment), page(segment))),
   ];
 }
 
 const page = segment => segment.page === null ? "" : element("span", { class: "page" }, ` page ${segment.page}`);
-const marked = segment => element("mark", {}, ...withTerms(segment), visuallyHidden(` (relevance ${formatScore(segment.score)}) `));
+
+// The segment; if it has several sentences, the one with most of the query's terms within the others.
+function marked(segment) {
+  const length = Array.from(segment.text).length, own = length - (segment.end - segment.start);  // a title may precede its own text
+  const [start, end] = segment.sentence ?? [own, length];
+  return [
+    context(part(segment, own, start).text),
+    element("mark", {}, ...withTerms(part(segment, start, end)), visuallyHidden(` (relevance ${formatScore(segment.score)}) `)),
+    context(part(segment, end, length).text),
+  ];
+}
+
+// The text from start to end, with the terms in it.
+function part({ text, marks }, start, end) {
+  const inside = marks.filter(([from, to]) => start <= from && to <= end).map(([from, to]) => [from - start, to - start]);
+  return { text: Array.from(text).slice(start, end).join(""), marks: inside };
+}
 
 // segment: null if the document has no text.
 export function snippet(segment) {
