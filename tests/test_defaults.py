@@ -16,7 +16,7 @@ import birchbark
 from birchbark import defaults
 from birchbark.cli import COMMAND_NAMES, group
 from birchbark.collection.data_files import DEFAULT_DATA_ROOT
-from birchbark.combine.aggregate import TopMean, parse_aggregation
+from birchbark.combine.aggregate import Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import DEFAULT_SCALE, Interpolation
 from birchbark.combine.pairwise import Pairwise
 from birchbark.pairs.title_abstract import TitleChanges
@@ -25,6 +25,7 @@ from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3
 from birchbark.segment.by_name import DEFAULT_WINDOW, parse_segmenter
+from birchbark.segment.passages import Passages
 from birchbark.segment.windows import Windows
 from birchbark.train.initialise import Initialisation
 from birchbark.train.masking import Masking
@@ -34,7 +35,8 @@ from conftest import WordScorer
 SOURCE = Path(birchbark.__file__).parent
 OWN_OF_ONE_COMMAND = {"'whole'", "'title'", "'text'", "Path('birchbark-demo')", "None"}
 DATACLASSES = (
-    *(BM25, RM3, Interpolation, Top, Pairwise, Windows, Ranker, StageOptions, TitleChanges),
+    *(BM25, RM3, Interpolation, Top, TopMean, Pairwise, Passages, Windows),
+    *(Ranker, StageOptions, TitleChanges),
     *(Initialisation, Masking, Objective),
 )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from birchbark.collection.qrels import read_qrels
     from birchbark.collection.queries import read_queries
     from birchbark.collection.runs import read_run, write_run
-    from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+    from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top, TopMean
     from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
     from birchbark.combine.interpolate import Interpolation
     from birchbark.combine.pairwise import Pairwise
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from birchbark.retrieve.vector_match import BY_TERMS, CandidateScores, VectorMatch
     from birchbark.score.duo import load_duo_scorer
     from birchbark.score.load_scorer import load_scorer
+    from birchbark.segment.passages import Passages
     from birchbark.segment.windows import Windows
 
 _HOME = {
@@ -62,6 +63,7 @@ _HOME = {
     "Mean": "combine.aggregate",
     "Sum": "combine.aggregate",
     "Top": "combine.aggregate",
+    "TopMean": "combine.aggregate",
     "reciprocal_rank_fusion": "combine.fusion",
     "score_fusion": "combine.fusion",
     "Interpolation": "combine.interpolate",
@@ -114,6 +116,7 @@ _HOME = {
     "TfIdf": "retrieve.tfidf",
     "load_duo_scorer": "score.duo",
     "load_scorer": "score.load_scorer",
+    "Passages": "segment.passages",
     "Windows": "segment.windows",
 }
 
@@ -145,6 +148,7 @@ __all__ = [
     "Mean",
     "PairScorer",
     "Pairwise",
+    "Passages",
     "Qrels",
     "Query",
     "RankedText",
@@ -161,6 +165,7 @@ __all__ = [
     "Sum",
     "TfIdf",
     "Top",
+    "TopMean",
     "VectorMatch",
     "Windows",
     "__version__",

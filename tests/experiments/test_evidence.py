@@ -78,7 +78,8 @@ def test_queries_are_ranked_as_by_rerank_with_tuned_weights(
             continue
         ranker = Ranker(
             scorer,
-            aggregation=Top(tuple(w / (1 - a) for w in weights)),
+            sentences,
+            Top(tuple(w / (1 - a) for w in weights)),
             interpolation=Interpolation(a),
             depth=3,
         )

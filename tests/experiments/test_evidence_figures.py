@@ -25,6 +25,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Qrels, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.sentences import sentences
 from birchbark.study.comparison import rank_curves
 from birchbark.study.outcome import Outcome
 from birchbark.study.recipe import Recipe
@@ -107,8 +108,9 @@ def by_setting(here: Path, recipe: Recipe, outcome: Outcome) -> list[Run]:
     for a, *weights in recipe.experiment.settings.grid.tolist():
         ranker = Ranker(
             scorer,
-            aggregation=Top(tuple(w / (1 - a) for w in weights) if a < 1 else (1.0,)),
-            interpolation=Interpolation(a),
+            sentences,
+            Top(tuple(w / (1 - a) for w in weights) if a < 1 else (1.0,)),
+            Interpolation(a),
             depth=9,
         )
         runs.append(rerank(engine, first, read_queries(here / "q.tsv"), ranker))
@@ -138,9 +140,7 @@ def test_aggregations_rank_as_rerank_does(
             assert none is None
             assert a == 0 or "alone" not in row
             interpolation = Interpolation(a)
-            ranker = Ranker(
-                scorer, aggregation=parse_aggregation(aggregation), interpolation=interpolation
-            )
+            ranker = Ranker(scorer, sentences, parse_aggregation(aggregation), interpolation)
             in_fold = [query for query in queries if query.query_id in fold]
             candidates = Run({q.query_id: first.rankings[q.query_id] for q in in_fold})
             expected = rerank(IndexEngine(index), candidates, in_fold, replace(ranker, depth=9))

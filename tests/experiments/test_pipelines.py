@@ -73,8 +73,9 @@ def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
     )
     write_run(replace(outcome.runs["Tiny.first stage"], tag="first"), root / "first.run")
     (root / "stages.toml").write_text(
-        "[[stage]]\ndepth = 4\naggregate = 'mean'\n"
+        "[[stage]]\ndepth = 4\naggregate = 'mean'\nembedding = 'none'\nread_segments = 'all'\n"
         "[[stage]]\ndepth = 3\naggregate = 'max'\nfirst_stage_weight = 0.1\n"
+        "embedding = 'none'\nread_segments = 'all'\n"
     )
     model = study.read().experiment.models[0]
     arguments = ["rerank", root / "index", "--run", root / "first.run", "--queries", root / "q.tsv"]
@@ -308,14 +309,14 @@ def test_encoding_and_bad_records_of_a_collection(study: SmallStudy) -> None:
 def test_segments_of_a_collection(study: SmallStudy) -> None:
     """Documents of this collection are split differently in all rows."""
     before = study.run()
-    study.replace("timed = 2", 'timed = 2\nsegments_of = { Tiny = "whole" }')
-    whole = study.run("whole")
-    study.replace('segments_of = { Tiny = "whole" }', "")
-    study.replace('aggregate = "max"', 'aggregate = "max"\nsegments = "whole"')
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Tiny = "sentences" }')
+    whole = study.run("sentences")
+    study.replace('segments_of = { Tiny = "sentences" }', "")
+    study.replace('aggregate = "max"', 'aggregate = "max"\nsegments = "sentences"')
     for name, run in study.run("same").runs.items():
         assert whole.runs[name].rankings == run.rankings
     assert whole.runs["Tiny.deep"].rankings != before.runs["Tiny.deep"].rankings
-    study.replace("timed = 2", 'timed = 2\nsegments_of = { Huge = "whole" }')
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Huge = "sentences" }')
     with pytest.raises(InputError, match="segments_of names an unknown collection"):
         study.run("unknown")
 

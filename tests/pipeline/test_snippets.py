@@ -23,6 +23,10 @@ from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Document, Segment
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.term_overlap import TermIndex
+from birchbark.segment.by_name import Segmenter
+from birchbark.segment.passages import Passages
+from birchbark.segment.sentences import sentences
+from birchbark.segment.whole import whole
 from conftest import WordScorer
 
 FILLERS = ("stone", "water", "moss.", "A hill", "fern?\n\n", "lichen\n", "1. heath")
@@ -167,3 +171,24 @@ def test_snippets_change_no_ranking(long_index: Path) -> None:
     assert [hit.document.doc_id for hit in answer.hits] == list(first.doc_ids)
     plain = [replace(hit, snippet=None) for hit in answer.hits]
     assert [hit.score for hit in plain] == first.scores.tolist()
+
+
+def sentence_of(title: str, text: str, query: str, segmenter: Segmenter) -> list[str | None]:
+    """Return the sentence that is marked in each segment of a document, if one is."""
+    document = Document("d", {"title": title, "text": text})
+    evidence = tuple(Evidence(segment, 0.5, 0.1) for segment in segmenter(document))
+    snippets = Snippets(TermIndex(_Store()), query, Deadline(None))
+    marked = snippets.mark(Hit(document, 1.0, 0.0, 1.0, evidence))
+    return [e.segment.text[slice(*e.sentence)] if e.sentence else None for e in marked.segments]
+
+
+def test_the_sentence_with_most_terms_is_marked() -> None:
+    """Of passages with several sentences; of equal sentences the first. A title is none of them."""
+    text = "They dance. Bees fly far. They sting."
+    assert sentence_of("", text, "bees fly", Passages()) == ["Bees fly far."]
+    assert sentence_of("Bees fly", text, "bees fly", Passages()) == ["Bees fly far."]
+    assert sentence_of("Bees", text, "sting", Passages(6)) == ["They dance.", "They sting."]
+    assert sentence_of("", text, "nothing of it", whole) == ["They dance."]
+    assert sentence_of("", text, "bees", sentences) == [None] * 3
+    assert sentence_of("Bees", "They dance.", "dance", Passages()) == ["They dance."]
+    assert sentence_of("Bees", "", "bees", Passages()) == [None]
