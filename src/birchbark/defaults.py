@@ -31,6 +31,7 @@ INDEXED_FIELD: Final = "contents"
 INDEXED_FIELD_PARTS: Final = ("title", "text")
 READ_FIELDS: Final = ("text",)  # which models read after the title
 VECTOR_BITS: Final = 16
+TOKEN_VECTOR_BITS: Final = 8  # late interaction: a vector per token
 
 # First stage: BM25 and RM3 with Anserini's parameters
 FIRST_STAGE: Final = "bm25"

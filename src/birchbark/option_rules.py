@@ -37,6 +37,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "duo_aggregate": ("duo",),
     "duo_max_comparisons": ("duo",),
     "vector_bits": ("vectors",),
+    "pooling": ("vectors",),
     "segments": ("tokens", "vectors"),
     "ranks": ("run_file",),
     "negatives": ("run_file",),

@@ -124,7 +124,7 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
     model = bert()
     loaded: list[str] = []
 
-    def load(name: str) -> Scorer:
+    def load(name: str, *, pooling: str | None = None) -> Scorer:
         loaded.append(name)
         return load_scorer(name)
 

@@ -193,7 +193,7 @@ def test_attachments_of_other_models_or_segments_are_ignored(
     )
     refused = pytest.raises(InputError, match="made by a model or version other than")
     with IndexWriter(tmp_path / "i") as writer, refused:
-        load_precomputations(writer, lambda name: scorer)
+        load_precomputations(writer, lambda name, pooling=None: scorer)
 
 
 def test_only_embeddings_have_vectors(bert: Callable[..., Path]) -> None:

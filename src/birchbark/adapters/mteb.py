@@ -20,7 +20,7 @@ from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.checkpoint.locate import open_named
 from birchbark.errors import InputError
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.stored.precompute import embedding_scorer
+from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 
 with extra("mteb"):
     from mteb.models import ModelMeta

@@ -60,6 +60,8 @@ class Checkpoint:
         multi_vector: What of queries and texts is read and compared, if the model itself has a
             vector per token; else None.
         scale: How its output becomes a score from 0 to 1.
+        pooling: The pooling that it was opened with, as `parse_pooling` reads it; None if the
+            directory determines the head.
     """
 
     directory: Path
@@ -72,6 +74,7 @@ class Checkpoint:
     prompts: Prompts
     multi_vector: MultiVector | None
     scale: ScoreScale
+    pooling: str | None = None
 
     @classmethod
     def open(
@@ -124,6 +127,7 @@ class Checkpoint:
             prompts=read_prompts(root) if isinstance(head, Pooling) else no_prompts(root),
             multi_vector=multi_vector,
             scale=read_scale(stated, str(home / "config.json")),
+            pooling=f"{head.mode}:{head.layer}" if pooling and isinstance(head, Pooling) else None,
         )
 
     @property

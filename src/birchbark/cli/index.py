@@ -169,7 +169,8 @@ def build(
     replace: bool,
     tokens: str | None,
     vectors: str | None,
-    vector_bits: str,
+    pooling: str | None,
+    vector_bits: str | None,
     segments: str,
 ) -> None:
     """Index COLLECTION: a file, a folder, pydocs, or ir_datasets:ID.
@@ -195,7 +196,7 @@ def build(
 
     check_given_options()
     refuse_existing(directory, replace=replace)
-    precomputations = make_precomputations(tokens, vectors, int(vector_bits), segments)
+    precomputations = make_precomputations(tokens, vectors, pooling, vector_bits, segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(
         analyzer,

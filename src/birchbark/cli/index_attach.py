@@ -12,7 +12,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.grouped_help import option_group
 from birchbark.cli.options import check_given_options, index_argument, option
-from birchbark.cli.report_vectors import report_vectors
+from birchbark.cli.report_vectors import report_rounding, report_vectors
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -27,6 +27,22 @@ def _check_model(
     if value and Path(value).exists() and not any((Path(value) / f).exists() for f in files):
         raise click.BadParameter(
             f"{value} is not a model; if it is the collection or the index, put it before --vectors"
+        )
+    return value
+
+
+def _check_pooling(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Raise InputError for a pooling that gives a vector per segment: models state theirs."""
+    from birchbark.checkpoint.heads import is_per_token, parse_pooling
+    from birchbark.errors import InputError
+
+    if value and not is_per_token(parse_pooling(value)):
+        raise InputError(
+            f"--pooling {value} gives a vector per segment",
+            wanted="tokens or tokens:LAYER",
+            remedy=f"write the model by birchbark model pool MODEL --pooling {value} --to FOLDER",
         )
     return value
 
@@ -48,10 +64,17 @@ precompute_options = option_group(
         f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}.",
     ),
     option(
+        "--pooling",
+        metavar="tokens[:LAYER]",
+        callback=_check_pooling,
+        help="Store a vector per token, for late interaction, which re-ranks but finds no "
+        "candidates. MODEL is any encoder.",
+    ),
+    option(
         "--vector-bits",
-        type=click.Choice(["16", "8"]),
-        default=str(defaults.VECTOR_BITS),
-        help="Bits per number of a vector.",
+        type=click.Choice(["16", "8", "4"]),
+        help=f"Bits per number of a vector: 16 or 8, by default {defaults.VECTOR_BITS}; of a "
+        f"vector per token, 8 or 4, by default {defaults.TOKEN_VECTOR_BITS}.",
     ),
     option(
         "--segments",
@@ -64,7 +87,7 @@ precompute_options = option_group(
 
 
 def make_precomputations(
-    tokens: str | None, vectors: str | None, bits: int, segments: str
+    tokens: str | None, vectors: str | None, pooling: str | None, bits: str | None, segments: str
 ) -> list[Precomputation]:
     """Return the precomputations that the options request, with their models loaded."""
     from birchbark.checkpoint.locate import absolute_model_name
@@ -77,8 +100,10 @@ def make_precomputations(
         name, scorer = absolute_model_name(tokens), load_scorer(tokens)
         precomputations.append(precompute_tokens(scorer, segmenter, name))
     if vectors:
-        name, scorer = absolute_model_name(vectors), load_scorer(vectors)
-        precomputations.append(precompute_vectors(scorer, segmenter, name, bits))
+        name, scorer = absolute_model_name(vectors), load_scorer(vectors, pooling=pooling)
+        precomputations.append(
+            precompute_vectors(scorer, segmenter, name, int(bits) if bits else None)
+        )
     return precomputations
 
 
@@ -86,7 +111,7 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.stored.precompute import is_vectors
-    from birchbark.pipeline.stored.vector_sets import vector_sets
+    from birchbark.pipeline.stored.vector_sets import has_token_vectors, vector_sets
     from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs
 
     names = " and ".join(precomputation.name for precomputation in precomputations)
@@ -101,11 +126,16 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     for name, precomputation in zip(stored, precomputations, strict=True):
         segments = precomputation.schema.config["segments"]
         notify(f"{name} of {segments} are stored in {index}")
-    made = {precomputation.schema.config["segments"] for precomputation in precomputations}
+        report_rounding(index, precomputation)
+    made = {
+        (precomputation.schema.config["segments"], has_token_vectors(precomputation.schema))
+        for precomputation in precomputations
+    }
     if any(map(is_vectors, stored)):
         for name in vector_sets(attachments):
             config = attachments[name].config
-            if name not in stored and config.get("segments") in made:
+            kind = config.get("segments"), has_token_vectors(attachments[name])
+            if name not in stored and kind in made:
                 notify(
                     f"note: the index also has {name} of {config.get('segments')} by "
                     f"{config.get('model')}: birchbark index detach {index} {name} deletes them"
@@ -121,7 +151,12 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
 @index_argument
 @precompute_options
 def attach_command(
-    index: Path, tokens: str | None, vectors: str | None, vector_bits: str, segments: str
+    index: Path,
+    tokens: str | None,
+    vectors: str | None,
+    pooling: str | None,
+    vector_bits: str | None,
+    segments: str,
 ) -> None:
     """Compute the vectors or token ids of all segments, and store them in INDEX.
 
@@ -134,7 +169,7 @@ def attach_command(
     if not (tokens or vectors):
         vectors = click.get_current_context().params["vectors"] = defaults.EMBEDDING
     check_given_options()
-    attach_and_report(index, make_precomputations(tokens, vectors, int(vector_bits), segments))
+    attach_and_report(index, make_precomputations(tokens, vectors, pooling, vector_bits, segments))
 
 
 @click.command(

@@ -10,6 +10,7 @@ from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
+    from birchbark.pipeline.stored.precompute import Precomputation
 
 
 def report_vectors(index: Path) -> None:
@@ -32,6 +33,8 @@ def report_missing_vectors(index: Index) -> None:
         config = index.attachments[name].config
         if missing:
             options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
+            if pooling := config.get("pooling"):
+                options += f" --pooling {pooling}"
             notify(
                 f"note: no {name} yet for {plural(missing, 'document')}: "
                 f"birchbark index attach {index.directory} {options}"
@@ -45,12 +48,28 @@ def report_missing_vectors(index: Index) -> None:
             )
 
 
+def report_rounding(index: Path, precomputation: Precomputation) -> None:
+    """Print how far scores of the first documents' segments change, if vectors are rounded."""
+    from birchbark.index.index import Index
+
+    if precomputation.rounding is None:
+        return
+    error = precomputation.rounding(Index(index))
+    if not error.texts:
+        return
+    notify(
+        f"rounding to {precomputation.schema.config['bits']} bits changes scores by at most "
+        f"{error.largest:.1g}, on average by {error.mean:.1g} ({plural(error.texts, 'segment')}, "
+        "their beginnings as queries)"
+    )
+
+
 def report_missing_graphs(index: Index) -> None:
     """Print a note if vectors are searched exhaustively because faiss is not installed."""
-    from birchbark.pipeline.stored.vector_sets import vector_sets
+    from birchbark.pipeline.stored.vector_sets import searched_sets
     from birchbark.pipeline.upkeep.update_index import vectors_without_graph
 
-    sets = vector_sets(index.attachments)
+    sets = searched_sets(index.attachments)
     if vectors := sum(vectors_without_graph(index, name) for name in sets):
         notify(
             f"note: searches compare the query with all {vectors:,} vectors; "

@@ -28,7 +28,7 @@ from birchbark.pipeline.stage_options import (
     StageOptions,
     parse_count,
 )
-from birchbark.pipeline.stored.precompute import embedding_scorer
+from birchbark.pipeline.stored.vector_scorer import bi_encoder
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
@@ -157,7 +157,7 @@ def _embedding(options: StageOptions, scorer: Scorer) -> str | None:
     """Return the embedding model: by default the bundled one, if `scorer` can be mixed with it."""
     name = options.embedding
     if name is None:
-        mixes = scorer.width == 1 and embedding_scorer(scorer) is None
+        mixes = scorer.width == 1 and bi_encoder(scorer) is None
         name = defaults.EMBEDDING if mixes else NONE
     return None if name == NONE else name
 
@@ -171,7 +171,7 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     segments, embedded = options.read_segments, options.embed_segments
     limited = options.max_segments is not None or options.max_length is not None
     if segments is None:
-        chooses = scorer.width == 1 and embedding_scorer(scorer) is None and not limited
+        chooses = scorer.width == 1 and bi_encoder(scorer) is None and not limited
         best = len(aggregation.by_rank) if isinstance(aggregation, (Top, TopMean)) else 1
         if chooses and isinstance(aggregation, (Top, TopMean, Max)):
             segments = str(max(best, int(defaults.READ_SEGMENTS)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from birchbark import defaults
 from birchbark.checkpoint.locate import name_of
 from birchbark.index.attachment_slices import next_slice
 from birchbark.index.index import Index
@@ -19,12 +18,12 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import (
     VECTORS,
     Precomputation,
-    embedding_scorer,
     precompute_vectors,
 )
+from birchbark.pipeline.stored.vector_scorer import bi_encoder
 from birchbark.pipeline.stored.vector_sets import fitting_set, vector_sets
 from birchbark.pipeline.upkeep.update_index import documents_without_vectors
-from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.bert_scorer import BiEncoderScorer
 
 BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
 SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
@@ -97,28 +96,28 @@ class MissingVectors:
         return len(todo.documents)
 
     @property
-    def _embedding(self) -> EmbeddingScorer:
+    def _encoder(self) -> BiEncoderScorer:
         assert self._ranker.vector_scorer
-        embedding = embedding_scorer(self._ranker.vector_scorer)
-        assert embedding
-        return embedding
+        encoder = bi_encoder(self._ranker.vector_scorer)
+        assert encoder
+        return encoder
 
     def _set(self, index: Index) -> str | None:
         """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all."""
         if not vector_sets(index.attachments):
             return VECTORS
-        return fitting_set(index.attachments, self._embedding, self._ranker.segmenter)
+        return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)
 
     def _precomputation(
         self, index: Index, name: str, on_batch: Callable[[], object]
     ) -> Precomputation:
         """Return the computation of the missing vectors of this set."""
-        embedding, segmenter = self._embedding, self._ranker.segmenter
-        model, bits = name_of(embedding.checkpoint.root), defaults.VECTOR_BITS
+        encoder, segmenter, bits = self._encoder, self._ranker.segmenter, None
+        model = name_of(encoder.checkpoint.root)
         if stored := index.attachments.get(name):
             bits, model = stored.config["bits"], stored.config.get("model", model)
         return precompute_vectors(
-            embedding,
+            encoder,
             segmenter,
             model,
             bits,

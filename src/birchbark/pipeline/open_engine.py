@@ -9,8 +9,8 @@ from birchbark.combine.fusion import fuse_rankings
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.stored.precompute import embedding_scorer
 from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
+from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
@@ -76,7 +76,10 @@ def dense_engine(
 
 
 def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:
-    """Return the name of the set of vectors that the first ranker uses; None if there is none."""
+    """Return the name of the set of vectors that the first ranker uses; None if there is none.
+
+    Vectors of tokens, which find no candidates, are not meant.
+    """
     scorer = rankers[0].vector_scorer if rankers else None
     embedding = embedding_scorer(scorer) if scorer else None
     if embedding is None:

@@ -34,7 +34,7 @@ from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.pipeline.stored.vector_sets import vector_sets
+from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage
@@ -137,7 +137,7 @@ class Searcher:
         These are the vectors that the first ranker uses, or else the index's first set.
         """
         index = self.index
-        name = set_for(index, self.rankers) or next(iter(vector_sets(index.attachments)), None)
+        name = set_for(index, self.rankers) or next(iter(searched_sets(index.attachments)), None)
         return index.attachments[name].config.get("model") if name else None
 
     def warm_up(self) -> None:

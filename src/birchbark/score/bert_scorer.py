@@ -76,7 +76,12 @@ class BiEncoderScorer(BertScorer, ABC):
     """A scorer that encodes query and segment separately, each as its own input.
 
     Each comes after the prompt that the model has for it.
+
+    Attributes:
+        kind: See Scorer.
     """
+
+    kind: str
 
     def _prepare(self) -> None:
         checkpoint = self.checkpoint
@@ -113,6 +118,10 @@ class BiEncoderScorer(BertScorer, ABC):
         if len(ids) > self._queries.token_budget:
             raise query_too_long(query, len(ids), self._queries.token_budget)
         return ids
+
+    @abstractmethod
+    def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+        """See Scorer."""
 
     @abstractmethod
     def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:

@@ -67,13 +67,34 @@ class LateInteractionScorer(BiEncoderScorer):
         query_ids = self._encode_query(query)
         query_vectors, *text_vectors = self._embed([query_ids], token_ids)
         query_vectors = query_vectors[self._counts_in_query(query_ids)]
+        return _max_sim(query_vectors, self._compared(token_ids, text_vectors))
+
+    def embed(self, token_ids: Sequence[Ids]) -> list[Float32s]:
+        """Return the unit vectors (tokens, hidden) of encoded texts, of all tokens that count.
+
+        InputError if a text is too long.
+        """
+        check_token_budget(token_ids, self._texts.token_budget)
+        return self._compared(token_ids, self._embed([], token_ids))
+
+    def embed_query(self, query: str) -> Float32s:
+        """Return the unit vectors (tokens, hidden) of a query, of all tokens that count.
+
+        InputError if it is too long.
+        """
+        query_ids = self._encode_query(query)
+        (vectors,) = self._embed([query_ids], [])
+        return vectors[self._counts_in_query(query_ids)]
+
+    def _compared(self, token_ids: Sequence[Ids], vectors: Sequence[Float32s]) -> list[Float32s]:
+        """Return those of each text's vectors that are compared with a query's."""
         skipped = self._skipped["document"]
-        if len(skipped):
-            text_vectors = [
-                rows[~np.isin(self._texts.input(ids), skipped)]
-                for ids, rows in zip(token_ids, text_vectors, strict=True)
-            ]
-        return _max_sim(query_vectors, text_vectors)
+        if not len(skipped):
+            return list(vectors)
+        return [
+            rows[~np.isin(self._texts.input(ids), skipped)]
+            for ids, rows in zip(token_ids, vectors, strict=True)
+        ]
 
     def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
         """See BiEncoderScorer; vectors from earlier calls are dropped."""

@@ -67,6 +67,14 @@ class Scorer(Protocol):
         ...
 
 
+class LoadScorer(Protocol):
+    """Loads scorers, as `load_scorer` does."""
+
+    def __call__(self, model: str, /, *, pooling: str | None = None) -> Scorer:
+        """Return the scorer of a model by its name; see `load_scorer`."""
+        ...
+
+
 class DocumentScorer(Scorer, Protocol):
     """Scores a document from the vectors of its segments, instead of from their scores."""
 

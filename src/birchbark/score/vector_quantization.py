@@ -2,8 +2,7 @@
 
 With 16 bits, numbers are float16; with 8 bits, they are int8 with one scale per vector. The cosines
 of all-MiniLM-L6-v2 change by at most 5e-5 and 2e-3, respectively (2,000 sentences of TIME with its
-83 queries). A score must not depend on whether a vector was stored or has just been computed, so
-newly computed vectors are quantized too.
+83 queries). For vectors of tokens see token_vectors.py.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from birchbark.compiled import compiled
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.quantized_scorer import QuantizedScorer, QuantizedVectors
 
 BITS = (16, 8)
-QuantizedVectors = dict[str, NDArray[Any]]
 BLOCK = 1024  # vectors that are converted to float32 at a time, so that they stay in the cache
 
 
@@ -79,26 +78,45 @@ def _widen(bits: NDArray[np.uint16]) -> NDArray[np.uint32]:
     return widened
 
 
-class QuantizedEmbeddingScorer:
-    """An embedding scorer that quantizes segment vectors as an index stores them. See Scorer."""
+class QuantizedEmbeddingScorer(QuantizedScorer):
+    """An embedding scorer that rounds segment vectors as an index stores them.
+
+    The rows of a segment are its vector, and with 8 bits its scale.
+    """
 
     def __init__(self, scorer: EmbeddingScorer, bits: int) -> None:
-        """Wrap `scorer`. bits: bits per number, 16 or 8."""
-        self.name, self.kind = scorer.name, scorer.kind
-        self.encoding, self.vocabulary = scorer.encoding, scorer.vocabulary
-        self.width = scorer.width
-        self.fingerprint = f"{scorer.fingerprint}-{bits} bits"
-        self.token_budget, self.spans, self.encode = (
-            scorer.token_budget,
-            scorer.spans,
-            scorer.encode,
-        )
-        self._scorer, self._bits = scorer, bits
+        """Wrap `scorer`. bits: one of BITS; InputError for others."""
+        super().__init__(scorer, bits)
+        self._scorer = scorer
+        self._no_rows = quantize_vectors(scorer.embed([]), bits)
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See Scorer."""
-        return self.cosines(query, quantize_vectors(self._scorer.embed(token_ids), self._bits))
-
-    def cosines(self, query: str, quantized: Mapping[str, NDArray[Any]]) -> Float32s:
-        """Return the scores (n,) of quantized segment vectors."""
+        quantized = quantize_vectors(self._scorer.embed(token_ids), self.bits)
         return self._scorer.cosines(query, dequantize_vectors(quantized))
+
+    def quantize(self, token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
+        """See QuantizedScorer."""
+        # the vectors are on disk soon: others need the place in the scorer's cache more
+        quantized = quantize_vectors(self._scorer.embed(token_ids, keep=False), self.bits)
+        return [
+            {name: rows[i : i + 1] for name, rows in quantized.items()}
+            for i in range(len(token_ids))
+        ]
+
+    @property
+    def no_rows(self) -> QuantizedVectors:
+        """See QuantizedScorer."""
+        return self._no_rows
+
+    def compare(
+        self, query: str, documents: Sequence[Mapping[str, NDArray[Any]]]
+    ) -> list[Float32s]:
+        """See QuantizedScorer."""
+        if not documents:
+            return []
+        joined = {
+            name: np.concatenate([rows[name] for rows in documents]) for name in self._no_rows
+        }
+        ends = np.cumsum([len(rows["vectors"]) for rows in documents])
+        return np.split(self._scorer.cosines(query, dequantize_vectors(joined)), ends[:-1])

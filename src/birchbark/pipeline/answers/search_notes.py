@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.facets import MAX_VALUES
-from birchbark.pipeline.stored.vector_sets import vector_sets
+from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
 from birchbark.retrieve.vector_search import filter_masks
@@ -34,7 +34,7 @@ def search_notes(
     if found and by_terms:
         return notes
     notes.append(_no_matches(index, query, found))
-    if not (found or vector_sets(index.attachments)):
+    if not (found or searched_sets(index.attachments)):
         notes.append(NO_VECTORS)
     return notes
 

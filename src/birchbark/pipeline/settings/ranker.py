@@ -15,7 +15,7 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.pipeline.settings.duo import Duo
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.stored.precompute import embedding_scorer
+from birchbark.pipeline.stored.vector_scorer import bi_encoder
 from birchbark.records import Float32s
 from birchbark.score.scorer import DocumentScorer, Scorer
 from birchbark.segment.by_name import Segmenter, segmenter_name
@@ -43,8 +43,8 @@ class Ranker:
         depth: Number of candidates to re-rank; the others keep their order below the re-ranked
             ones. Defaults to 100.
         limit: How much of each document is read. Defaults to all of it.
-        embedding: An embedding model, which scores all candidates before the main scorer reads
-            any. Defaults to None: no embedding model.
+        embedding: An embedding model or late interaction, which scores all candidates before the
+            main scorer reads any. Defaults to None: no embedding model.
         embedding_weight: e, from 0 to 1; unused without `embedding`. Defaults to 0.5.
         precise: A scorer that scores the highest-weighted segments of the best documents again,
             for use with a less precise main scorer (int8). Defaults to None: no rescoring.
@@ -154,14 +154,14 @@ class Ranker:
 
     @property
     def vector_scorer(self) -> Scorer | None:
-        """The embedding model whose stored vectors the ranker uses, if there are any.
+        """The embedding model or late interaction whose stored vectors are used, if there are any.
 
         None if it has no such model, or if its segments are cut or have no name, so that stored
         vectors cannot be those of its segments.
         """
         scorer = self.embedding or self.scorer
         named = segmenter_name(self.segmenter) is not None and self.limit == Limit()
-        return scorer if named and embedding_scorer(scorer) else None
+        return scorer if named and bi_encoder(scorer) else None
 
     @property
     def scoring_key(self) -> tuple[object, ...]:

@@ -1,8 +1,9 @@
 """Which data about an index's documents are computed once and stored? Token ids and vectors.
 
 Stored token ids save splitting and tokenising, and change no score. Stored vectors save running
-BERT; they are rounded to 16 or 8 bits. For documents without stored vectors, vectors are computed
-when they are needed and rounded in the same way, so that scores are comparable.
+BERT; they are rounded to 16 or 8 bits, those of tokens (late interaction) to 8 or 4. For documents
+without stored vectors, vectors are computed when they are needed and rounded in the same way, so
+that scores are comparable.
 
 Documents longer than WHOLE_DOCUMENT are stored without vectors: computing them would take minutes,
 and comparing them with each query longer than a search may take. Such a document is complete with
@@ -12,25 +13,25 @@ zero rows, and its segments are chosen when it is searched (reading/stretches.py
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.sharded_writer import Writer
+from birchbark.pipeline.stored.rounding_error import RoundingError, rounding_error
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, quantized_scorer
 from birchbark.records import Document, Ids, Segment
-from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.scorer import Scorer
-from birchbark.score.vector_quantization import QuantizedVectors, quantize_vectors
-from birchbark.score_cache.cached_scorer import uncached
+from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.quantized_scorer import QuantizedVectors
+from birchbark.score.scorer import LoadScorer, Scorer
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name, splitter_version
-from birchbark.segment.split_long import split_long
+from birchbark.segment.split_long import Encoded, split_long
 
 TOKENS, VECTORS = "tokens", "vectors"
 WHOLE_DOCUMENT = 200_000  # characters; longer documents have no vectors
@@ -41,11 +42,18 @@ UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 b
 # Per segment: length of the prefix (a title) before the segment's own text, start, end; all −1 if
 # the segment's text cannot be restored from these three.
 SPANS = RowForm("int32", (3,))
+LOADED_BY = ("model", "pooling")  # keys of a config that say how its scorer is loaded again
 
 
 @dataclass(frozen=True, slots=True)
 class Precomputation(AttachmentJob):
-    """An attachment that is computed from the segments of documents."""
+    """An attachment that is computed from the segments of documents.
+
+    rounding: measures on the first documents how rounding changes scores; None if nothing is
+    rounded.
+    """
+
+    rounding: Callable[[Iterable[Document]], RoundingError] | None = None
 
     def attach(
         self, writer: Writer, advance: Callable[[int], object] = lambda documents: None
@@ -80,7 +88,7 @@ def precompute_vectors(
     scorer: Scorer,
     segmenter: Segmenter,
     model: str,
-    bits: int = defaults.VECTOR_BITS,
+    bits: int | None = None,
     *,
     name: str = VECTORS,
     batch_tokens: int = BATCH_TOKENS,
@@ -88,54 +96,57 @@ def precompute_vectors(
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
 
-    A segment that exceeds the token budget has a vector per chunk; a document longer than
-    WHOLE_DOCUMENT has no vectors. For `model` see `precompute_tokens`. bits: 16 or 8 per dimension.
-    name: that of the set of vectors (vector_sets.py). batch_tokens: approximate number of tokens
-    that are embedded in one call. on_batch: called before each of these calls, and before each
-    document is split; an exception that it raises ends the computation. Raises InputError if the
-    scorer computes no vectors.
+    An embedding has a vector per segment, late interaction one per token. A segment that exceeds
+    the token budget is several chunks; a document longer than WHOLE_DOCUMENT has no vectors. For
+    `model` see `precompute_tokens`. bits: per number, see `quantized_scorer`. name: that of the set
+    of vectors (vector_sets.py). batch_tokens: approximate number of tokens that are embedded in one
+    call. on_batch: called before each of these calls, and before each document is split; an
+    exception that it raises ends the computation. Raises InputError if the scorer computes no
+    vectors.
     """
-    embedding = embedding_scorer(scorer)
-    if embedding is None:
+    encoder = bi_encoder(scorer)
+    if encoder is None:
         raise InputError(f"{scorer.name} computes no vectors", wanted="an embedding model")
-    token_budget = embedding.token_budget("")
-    empty = quantize_vectors(embedding.embed([]), bits)
+    quantized, token_budget = quantized_scorer(encoder, bits), encoder.token_budget("")
+    empty = quantized.no_rows
     forms = {array: RowForm(a.dtype.name, a.shape[1:]) for array, a in empty.items()}
     forms["spans"] = SPANS
 
-    def embed(token_ids: Sequence[Ids]) -> QuantizedVectors:
+    def embed(token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
         lengths = [len(ids) for ids in token_ids]
         order = np.argsort(lengths, kind="stable")  # inputs of equal length run together
-        packed = [empty]
+        packed = list[QuantizedVectors]()
         for begin, end in batches_of_tokens([lengths[i] for i in order], batch_tokens):
             on_batch()
-            # the vectors are on disk soon: others need the place in the scorer's cache more
-            vectors = embedding.embed([token_ids[i] for i in order[begin:end]], keep=False)
-            packed.append(quantize_vectors(vectors, bits))
-        restore = np.argsort(order, kind="stable")
-        return {array: np.concatenate([one[array] for one in packed])[restore] for array in empty}
+            packed += quantized.quantize([token_ids[i] for i in order[begin:end]])
+        return [packed[i] for i in np.argsort(order, kind="stable")]
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()
         return segmenter(document) if len(document.contents) <= WHOLE_DOCUMENT else []
 
-    def compute(documents: Sequence[Document]) -> Iterator[Rows]:
+    def chunks_of(documents: Sequence[Document]) -> list[list[Encoded]]:
         segments = list(map(split, documents))
         flat = [segment for of_document in segments for segment in of_document]
-        fitted = iter(split_long(flat, token_budget, embedding.encode, embedding.spans))
-        chunks = [
-            [chunk for _ in of_document for chunk in next(fitted)] for of_document in segments
-        ]
-        packed = embed([ids for of_document in chunks for _, ids in of_document])
-        begin = 0
-        for document, of_document in zip(documents, chunks, strict=True):
-            end = begin + len(of_document)
-            rows = {array: values[begin:end] for array, values in packed.items()}
-            yield rows | {"spans": _spans(document, [segment for segment, _ in of_document])}
-            begin = end
+        fitted = iter(split_long(flat, token_budget, encoder.encode, encoder.spans))
+        return [[chunk for _ in of_document for chunk in next(fitted)] for of_document in segments]
 
-    config = vectors_config(embedding, segmenter, bits) | {"model": model}
-    return Precomputation(name, AttachmentSchema(config, forms), compute)
+    def compute(documents: Sequence[Document]) -> Iterator[Rows]:
+        chunks = chunks_of(documents)
+        packed = iter(embed([ids for of_document in chunks for _, ids in of_document]))
+        for document, of_document in zip(documents, chunks, strict=True):
+            of_chunks = [empty, *(next(packed) for _ in of_document)]
+            rows = {array: np.concatenate([one[array] for one in of_chunks]) for array in empty}
+            yield rows | {"spans": _spans(document, [segment for segment, _ in of_document])}
+
+    def rounding(documents: Iterable[Document]) -> RoundingError:
+        texts = (segment.text for d in documents for segment, _ in chunks_of([d])[0])
+        return rounding_error(encoder, quantized, texts)
+
+    config = vectors_config(encoder, segmenter, quantized.bits) | {"model": model}
+    if encoder.checkpoint.pooling:
+        config["pooling"] = encoder.checkpoint.pooling
+    return Precomputation(name, AttachmentSchema(config, forms), compute, rounding)
 
 
 def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[int, int]]:
@@ -154,11 +165,11 @@ def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple
 
 
 def load_precomputations(
-    writer: Writer, load: Callable[[str], Scorer], leave_out: Collection[str] = ()
+    writer: Writer, load: LoadScorer, leave_out: Collection[str] = ()
 ) -> list[Precomputation]:
     """Return the precomputations of an index's attachments, to complete them for new documents.
 
-    Attachments of other programs are ignored. load: returns the scorer of a model by its name.
+    Attachments of other programs are ignored. load: loads the scorer of a model by its name.
     leave_out: names of attachments that are not wanted. Raises InputError if an attachment was
     computed by another scorer than the loaded one.
     """
@@ -171,10 +182,10 @@ def load_precomputations(
 
 
 def _load_precomputation(
-    name: str, config: Mapping[str, Any], load: Callable[[str], Scorer], where: str
+    name: str, config: Mapping[str, Any], load: LoadScorer, where: str
 ) -> Precomputation:
     segmenter, model = parse_segmenter(config["segments"]), config["model"]
-    scorer = load(model)
+    scorer = load(model, pooling=config.get("pooling"))
     if name == TOKENS:
         precomputation = precompute_tokens(scorer, segmenter, model)
     else:
@@ -193,25 +204,19 @@ def tokens_config(scorer: Scorer, segmenter: Segmenter) -> dict[str, Any]:
     return {"encoding": scorer.encoding, **_segmenter_config(segmenter)}
 
 
-def vectors_config(scorer: EmbeddingScorer, segmenter: Segmenter, bits: int) -> dict[str, Any]:
+def vectors_config(scorer: BiEncoderScorer, segmenter: Segmenter, bits: int) -> dict[str, Any]:
     """Return all settings that stored vectors depend on."""
     return {"fingerprint": scorer.fingerprint, **_segmenter_config(segmenter), "bits": bits}
 
 
 def has_config(schema: AttachmentSchema, config: Mapping[str, Any]) -> bool:
-    """Return whether an attachment was made with `config`, whatever its model's name is."""
-    return {key: value for key, value in schema.config.items() if key != "model"} == config
+    """Return whether an attachment was made with `config`, however its model is loaded."""
+    return {key: value for key, value in schema.config.items() if key not in LOADED_BY} == config
 
 
 def is_vectors(name: str) -> bool:
     """Return whether an attachment of this name is a set of vectors (vector_sets.py)."""
     return bool(_VECTOR_SET.fullmatch(name))
-
-
-def embedding_scorer(scorer: Scorer) -> EmbeddingScorer | None:
-    """Return `scorer` without its score cache if it is an embedding scorer; otherwise None."""
-    computing = uncached(scorer)
-    return computing if isinstance(computing, EmbeddingScorer) else None
 
 
 def _segmenter_config(segmenter: Segmenter) -> dict[str, str]:

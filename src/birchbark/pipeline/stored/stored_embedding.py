@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
-from birchbark.pipeline.stored.precompute import embedding_scorer
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
-from birchbark.pipeline.stored.vector_sets import vector_sets
+from birchbark.pipeline.stored.vector_scorer import embedding_scorer
+from birchbark.pipeline.stored.vector_sets import searched_sets, vector_sets
 from birchbark.records import Float32s
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer, cut_text
@@ -92,9 +92,16 @@ def open_stored_embedding(
 def _vector_set(index: Index, name: str | None) -> str:
     """Return the name of the index's set of vectors, the first one by default.
 
-    Raises InputError if there is no such set.
+    Raises InputError if there is no such set, or if it holds vectors of tokens.
     """
-    sets, where = vector_sets(index.attachments), str(index.directory)
+    sets, where = searched_sets(index.attachments), str(index.directory)
+    if name in vector_sets(index.attachments) and name not in sets:
+        raise InputError(
+            "vectors of tokens find no candidates, they only re-rank",
+            where=where,
+            found=name,
+            wanted=" or ".join(sets) or "a set with a vector per segment",
+        )
     if not sets:
         raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
     if name is not None and name not in sets:

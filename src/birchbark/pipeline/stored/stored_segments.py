@@ -13,15 +13,14 @@ from birchbark.index.attachment_schema import AttachmentSchema, Rows
 from birchbark.lazy_sequence import LazySequence
 from birchbark.pipeline.stored.precompute import (
     TOKENS,
-    embedding_scorer,
     has_config,
     tokens_config,
 )
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, quantized_scorer
 from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.score.scorer import Scorer
-from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
 from birchbark.segment.by_name import Segmenter, segmenter_name
 
 
@@ -49,17 +48,16 @@ class PrecomputedSegments:
     def __init__(self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter) -> None:
         self._tokens: Attachment | None = None
         self._vectors: Attachment | None = None
-        self.scorer, embedding = scorer, embedding_scorer(scorer)
+        self.scorer, encoder = scorer, bi_encoder(scorer)
         if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
             return
         tokens = store.attachment(TOKENS)
         if tokens and has_config(tokens.schema, tokens_config(scorer, segmenter)):
             self._tokens = tokens
-        name = embedding and fitting_set(store.attachments, embedding, segmenter)
-        if embedding and name and (vectors := store.attachment(name)):
-            bits = vectors.schema.config["bits"]
+        name = encoder and fitting_set(store.attachments, encoder, segmenter)
+        if encoder and name and (vectors := store.attachment(name)):
             self._vectors = vectors
-            self.scorer = self._rounded = QuantizedEmbeddingScorer(embedding, bits)
+            self.scorer = self._rounded = quantized_scorer(encoder, vectors.schema.config["bits"])
 
     @property
     def vectors(self) -> Attachment | None:
@@ -113,11 +111,7 @@ class PrecomputedSegments:
             rows if rows and len(rows["vectors"]) else None for rows in self._vectors.rows(doc_ids)
         ]
         stored = [rows for rows in by_document if rows is not None]
-        if not stored:
-            return [None] * len(doc_ids)
-        packed = {name: np.concatenate([rows[name] for rows in stored]) for name in stored[0]}
-        ends = np.cumsum([len(rows["vectors"]) for rows in stored])
-        scores = iter(np.split(self._rounded.cosines(query, packed), ends[:-1]))
+        scores = iter(self._rounded.compare(query, stored))
         return [None if rows is None else next(scores) for rows in by_document]
 
 

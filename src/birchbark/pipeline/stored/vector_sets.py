@@ -1,7 +1,8 @@
 """Which sets of vectors does an index have, and which set fits a model and a segmenter?
 
-A set holds the vectors of all documents' segments by one model. The first one is the attachment
-`vectors`, further ones are `vectors-2`, `vectors-3`, …
+A set holds the vectors of all documents' segments by one model: one per segment by an embedding
+model, which find candidates, too, or one per token by late interaction. The first set is the
+attachment `vectors`, further ones are `vectors-2`, `vectors-3`, …
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from itertools import count
 
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.pipeline.stored.precompute import (
+    LOADED_BY,
     VECTORS,
     Precomputation,
     has_config,
     is_vectors,
     vectors_config,
 )
-from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.token_vectors import PER_SEGMENT
 from birchbark.segment.by_name import Segmenter, segmenter_name
 
 Attachments = Mapping[str, AttachmentSchema]
@@ -29,8 +32,18 @@ def vector_sets(attachments: Attachments) -> list[str]:
     return sorted(filter(is_vectors, attachments), key=_number)
 
 
+def has_token_vectors(schema: AttachmentSchema) -> bool:
+    """Return whether a set has a vector per token, and not per segment."""
+    return PER_SEGMENT in schema.arrays
+
+
+def searched_sets(attachments: Attachments) -> list[str]:
+    """Return the names of the sets that find candidates: those with a vector per segment."""
+    return [name for name in vector_sets(attachments) if not has_token_vectors(attachments[name])]
+
+
 def fitting_set(
-    attachments: Attachments, embedding: EmbeddingScorer, segmenter: Segmenter
+    attachments: Attachments, scorer: BiEncoderScorer, segmenter: Segmenter
 ) -> str | None:
     """Return the name of the set that this model made of these segments; None if there is none."""
     if not segmenter_name(segmenter):
@@ -38,7 +51,7 @@ def fitting_set(
     for name in vector_sets(attachments):
         schema = attachments[name]
         bits = schema.config.get("bits", 0)  # not in vectors of other programs
-        if has_config(schema, vectors_config(embedding, segmenter, bits)):
+        if has_config(schema, vectors_config(scorer, segmenter, bits)):
             return name
     return None
 
@@ -55,7 +68,7 @@ def in_own_set(computation: Precomputation, attachments: Attachments) -> Precomp
     for name in vector_sets(attachments):
         stored = attachments[name].config
         if stored.get("segments") == config["segments"] and (
-            stored.get("model") == config["model"]
+            all(stored.get(key) == config.get(key) for key in LOADED_BY)
             or stored.get("fingerprint") == config["fingerprint"]
         ):
             return replace(computation, name=name)

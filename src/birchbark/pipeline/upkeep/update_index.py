@@ -10,10 +10,10 @@ from typing import NamedTuple
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import Writer, open_writer
 from birchbark.pipeline.stored.precompute import Precomputation, load_precomputations
-from birchbark.pipeline.stored.vector_sets import in_own_set, vector_sets
+from birchbark.pipeline.stored.vector_sets import in_own_set, searched_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
-from birchbark.score.scorer import Scorer
+from birchbark.score.scorer import LoadScorer
 from birchbark.score.vector_quantization import dequantize_vectors
 
 Advance = Callable[[int], object]
@@ -40,7 +40,7 @@ class AddedDocuments(NamedTuple):
 def add_documents(
     directory: Path,
     documents: Iterable[Document],
-    load: Callable[[str], Scorer],
+    load: LoadScorer,
     progress: Progress = no_progress,
     on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
     *,
@@ -113,7 +113,7 @@ def build_missing_graphs(
     leave_out: names of sets of vectors that get no graphs.
     """
     index = Index(writer.directory)
-    for name in vector_sets(index.attachments):
+    for name in searched_sets(index.attachments):
         vectors, missing = index.attachment(name), vectors_without_graph(index, name)
         if vectors and missing and name not in leave_out and faiss_installed():
             with progress("building vector graphs", missing) as advance:
