@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from birchbark import defaults
 from birchbark.cli import group
 from birchbark.index.index import Index
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored import precompute
 from birchbark.pipeline.stored.precompute import VECTORS
 from conftest import DOCUMENTS, write_bert
@@ -103,3 +104,52 @@ def test_vectors_by_another_model(here: Path) -> None:
     model = str(write_bert(here / "another", positions=64, seed=3))
     result = birchbark("index", "attach", "i", "--vectors", model)
     assert "birchbark index detach i vectors deletes them" in result.stderr
+
+
+def test_a_vector_per_token_is_stored_for_late_interaction(here: Path) -> None:
+    """In 8 bits, or 4; it is said how rounding changes scores, and added documents get theirs."""
+    model = str(write_bert(here / "encoder", positions=64, seed=3, labels=1))
+    birchbark("index", "some.jsonl", "--to", "i")
+    attach = ("index", "attach", "i", "--vectors", model)
+    result = birchbark(*attach, "--pooling", "tokens")
+    assert result.exit_code == 0
+    assert "rounding to 8 bits changes scores by at most 0.00" in result.stderr
+    assert "each compared with all)" in result.stderr
+    assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
+    assert Index("i").missing_rows() == {}
+    result = birchbark(
+        *("search", "i", "arches", "--model", model, "--pooling", "tokens", "--depth", "3")
+    )
+    assert result.exit_code == 0
+    assert "late-interaction" in result.stdout
+    result = birchbark(*attach, "--pooling", "tokens", "--vector-bits", "4")
+    assert (result.exit_code, Index("i").attachments[VECTORS].config["bits"]) == (0, 4)
+    result = birchbark("search", "i", "arches", "--match", "nearest", "--first-stage-only")
+    assert "the index has no vectors" in str(result.exception)
+
+
+def test_other_poolings_are_refused(here: Path) -> None:
+    """Models state how they pool; and 16 bits are too many for vectors of tokens."""
+    birchbark("index", "some.jsonl", "--to", "i")
+    result = birchbark("index", "attach", "i", "--pooling", "mean")
+    assert "birchbark model pool MODEL --pooling mean" in str(result.exception)
+    result = birchbark("index", "attach", "i", "--pooling", "tokens", "--vector-bits", "16")
+    assert "expected 8 or 4, found 16" in str(result.exception)
+    result = birchbark("index", "attach", "i", "--tokens", "x", "--pooling", "tokens")
+    assert "--pooling has no effect without --vectors" in str(result.exception)
+
+
+def test_missing_vectors_are_reported_with_their_options(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that is advised computes the same vectors."""
+    model = str(write_bert(here / "encoder", positions=64, seed=3))
+    birchbark("index", "some.jsonl", "--to", "i", "--vectors", model, "--pooling", "tokens:1")
+    before = Index("i").attachments[VECTORS]
+    with IndexWriter(Path("i")) as writer:
+        writer.add(DOCUMENTS[-1])
+    result = birchbark("index", "add", "i", "rest.jsonl")
+    advised = result.stderr.split("birchbark index attach i ")[1].split("\n")[0].split()
+    assert birchbark("index", "attach", "i", *advised).exit_code == 0
+    assert Index("i").missing_rows() == {}
+    assert Index("i").attachments[VECTORS] == before
