@@ -19,6 +19,7 @@ from birchbark.score.token_vectors import (
     PER_SEGMENT,
     QuantizedLateInteractionScorer,
     max_sim,
+    quantize_query,
     quantize_token_vectors,
 )
 from conftest import WORDS, write_bert
@@ -62,7 +63,7 @@ def test_max_sim_is_that_of_the_rounded_vectors(
         products[end - length : end].max(0).mean()
         for end, length in zip(ends, lengths, strict=True)
     ]
-    found = max_sim(query, rows_of(vectors, lengths, bits))
+    found = max_sim(quantize_query(query), rows_of(vectors, lengths, bits))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, np.clip(expected, 0, 1), atol=2e-4 if size < 1024 else 1e-3)
 
@@ -72,7 +73,7 @@ def test_the_largest_numbers_do_not_overflow() -> None:
     for size in (384, 768, 1024, 4096):
         vectors = np.full((3, size), size**-0.5, np.float32)
         for bits in (8, 4):
-            (score,) = max_sim(vectors, rows_of(vectors, [3], bits))
+            (score,) = max_sim(quantize_query(vectors), rows_of(vectors, [3], bits))
             assert score == pytest.approx(1, abs=1e-5)
 
 
@@ -116,4 +117,4 @@ def test_what_cannot_be_stored_is_refused(scorer: LateInteractionScorer) -> None
     with pytest.raises(InputError, match="an even number of dimensions"):
         quantize_token_vectors(unit_vectors(0, 2, 3), 4)
     with pytest.raises(ArtifactError, match="expected 3 rows, found 2"):
-        max_sim(unit_vectors(1, 1, 4), rows_of(unit_vectors(0, 2, 4), [3], 8))
+        max_sim(quantize_query(unit_vectors(1, 1, 4)), rows_of(unit_vectors(0, 2, 4), [3], 8))
