@@ -130,8 +130,8 @@ def test_token_vectors_find_no_candidates(directory: Path, bert: BertFactory) ->
     index = Index(directory)
     assert (vector_sets(index.attachments), searched_sets(index.attachments)) == (["vectors"], [])
     assert isinstance(open_engine(index, rankers=[Ranker(late(model))]), IndexEngine)
-    for name, message in (("vectors", "vectors of tokens find no"), (None, "has no vectors")):
-        with pytest.raises(InputError, match=message):
+    for name in ("vectors", None):
+        with pytest.raises(InputError, match="vectors of tokens find no candidates"):
             open_engine(index, match=VectorMatch(vectors=name), load=load_scorer)
     assert Searcher(directory, Ranker(late(model))).vectors_model is None
     with IndexWriter(directory) as writer:

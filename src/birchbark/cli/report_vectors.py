@@ -25,7 +25,7 @@ def report_vectors(index: Path) -> None:
 def report_missing_vectors(index: Index) -> None:
     """Print how many documents lack vectors, and how many will have none, if any has vectors."""
     from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
-    from birchbark.pipeline.stored.vector_sets import vector_sets
+    from birchbark.pipeline.stored.vector_sets import default_bits, vector_sets
     from birchbark.pipeline.upkeep.update_index import documents_without_vectors
 
     for name in vector_sets(index.attachments):
@@ -35,6 +35,8 @@ def report_missing_vectors(index: Index) -> None:
             options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
             if pooling := config.get("pooling"):
                 options += f" --pooling {pooling}"
+            if config.get("bits") != default_bits(index.attachments[name]):
+                options += f" --vector-bits {config.get('bits')}"
             notify(
                 f"note: no {name} yet for {plural(missing, 'document')}: "
                 f"birchbark index attach {index.directory} {options}"

@@ -95,12 +95,14 @@ def _vector_set(index: Index, name: str | None) -> str:
     Raises InputError if there is no such set, or if it holds vectors of tokens.
     """
     sets, where = searched_sets(index.attachments), str(index.directory)
-    if name in vector_sets(index.attachments) and name not in sets:
+    of_tokens = [other for other in vector_sets(index.attachments) if other not in sets]
+    if name in of_tokens or (of_tokens and not sets):
         raise InputError(
             "vectors of tokens find no candidates, they only re-rank",
             where=where,
-            found=name,
+            found=name or of_tokens[0],
             wanted=" or ".join(sets) or "a set with a vector per segment",
+            remedy="" if sets else f"{ATTACH} {where}",
         )
     if not sets:
         raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")

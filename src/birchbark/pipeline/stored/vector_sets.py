@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
+from birchbark import defaults
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.pipeline.stored.precompute import (
     LOADED_BY,
@@ -35,6 +36,11 @@ def vector_sets(attachments: Attachments) -> list[str]:
 def has_token_vectors(schema: AttachmentSchema) -> bool:
     """Return whether a set has a vector per token, and not per segment."""
     return PER_SEGMENT in schema.arrays
+
+
+def default_bits(schema: AttachmentSchema) -> int:
+    """Return the bits per number in which a set of this kind is stored by default."""
+    return defaults.TOKEN_VECTOR_BITS if has_token_vectors(schema) else defaults.VECTOR_BITS
 
 
 def searched_sets(attachments: Attachments) -> list[str]:
