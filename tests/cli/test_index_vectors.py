@@ -114,7 +114,7 @@ def test_a_vector_per_token_is_stored_for_late_interaction(here: Path) -> None:
     result = birchbark(*attach, "--pooling", "tokens")
     assert result.exit_code == 0
     assert "rounding to 8 bits changes scores by at most 0.00" in result.stderr
-    assert "each compared with all)" in result.stderr
+    assert "their beginnings as queries)" in result.stderr
     assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
     assert Index("i").missing_rows() == {}
     result = birchbark(
