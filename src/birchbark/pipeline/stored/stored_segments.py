@@ -108,7 +108,7 @@ class PrecomputedSegments:
         if self._vectors is None:
             return [None] * len(doc_ids)
         by_document = [
-            rows if rows and len(rows["vectors"]) else None for rows in self._vectors.rows(doc_ids)
+            rows if rows and len(rows["spans"]) else None for rows in self._vectors.rows(doc_ids)
         ]
         stored = [rows for rows in by_document if rows is not None]
         scores = iter(self._rounded.compare(query, stored))
