@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def test_every_candidate_is_scored_without_reading(directory: Path, bert: BertFa
 
 def test_a_late_interaction_model_ranks_alone(bert: BertFactory) -> None:
     """As an embedding model does: with all segments, and no other embedding beside it."""
-    ranker = load_ranker(model=str(bert(labels=1)), pooling="tokens")
+    ranker = load_ranker(model=str(bert(labels=1)), pooling="tokens", first_stage_weight=0)
     assert ranker.embedding is None
     assert ranker.plan.segments is None
     assert ranker.vector_scorer is ranker.scorer
@@ -214,3 +215,40 @@ def test_the_rounding_error_is_that_of_scores(directory: Path, bert: BertFactory
     assert errors[0].texts == errors[1].texts >= len(texts) > 5
     assert 0 < errors[0].mean < errors[0].largest < 0.01
     assert 5 < errors[1].mean / errors[0].mean < 50
+
+
+def test_a_multi_vector_model_says_which_tokens_are_stored(
+    directory: Path, tmp_path: Path, bert: BertFactory
+) -> None:
+    """It needs no pooling, the tokens that it skips have no vectors, and scores stay the same."""
+    model = bert()
+    kinds = ["Transformer", "MultiVectorMask", "Normalize"]
+    modules = [
+        {"path": f"{n}_{kind}" if n else "", "type": f"sentence_transformers.models.{kind}"}
+        for n, kind in enumerate(kinds)
+    ]
+    (model / "modules.json").write_text(json.dumps(modules))
+    (model / "config_sentence_transformers.json").write_text('{"model_type": "MultiVectorEncoder"}')
+    configs = ({"skiplist_words": ["."]}, {"module_input_name": "token_embeddings"})
+    for module, config in zip(modules[1:], configs, strict=True):
+        (model / module["path"]).mkdir()
+        (model / module["path"] / "config.json").write_text(json.dumps(config))
+    scorer = load_scorer(model)
+    build_index(DOCUMENTS, tmp_path / "j")
+    with IndexWriter(directory) as writer:
+        attach(writer, [precompute_vectors(scorer, sentences, str(model))])
+    attachment = Index(directory).attachment("vectors")
+    assert attachment
+    assert "pooling" not in attachment.schema.config
+    (rows,) = attachment.rows([DOCUMENTS[0].doc_id])
+    assert rows
+    token_ids = scorer.encode([segment.text for segment in sentences(DOCUMENTS[0])])
+    skipped = [int(np.isin(ids, scorer.encode(["."])[0]).sum()) for ids in token_ids]
+    assert sum(skipped) > 0
+    counts = [2 + len(ids) - dots for ids, dots in zip(token_ids, skipped, strict=True)]
+    assert rows["vectors_per_segment"].tolist() == counts
+    with IndexWriter(tmp_path / "j") as writer:
+        attach(writer, [precompute_vectors(scorer, sentences, str(model))])
+    with IndexWriter(tmp_path / "j") as writer:
+        writer.add(LONG)
+    assert ranked(Index(tmp_path / "j"), Ranker(scorer)) == ranked(Index(directory), Ranker(scorer))

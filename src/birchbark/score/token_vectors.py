@@ -66,7 +66,8 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
         if not documents:
             return []
         quantized = quantize_query(self._scorer.embed_query(query))
-        return [max_sim(quantized, rows) for rows in documents]
+        scale = self._scorer.checkpoint.scale
+        return [scale.similarities(max_sim(quantized, rows)) for rows in documents]
 
 
 def quantize_token_vectors(vectors: Float32s, bits: int) -> QuantizedVectors:
@@ -109,9 +110,10 @@ def quantize_query(vectors: Float32s) -> QuantizedQuery:
 
 
 def max_sim(query: QuantizedQuery, rows: Mapping[str, NDArray[Any]]) -> Float32s:
-    """Return MaxSim of a query with stored segments, in [0, 1]: float32 (segments,).
+    """Return MaxSim of a query with stored segments, from −1 to 1: float32 (segments,).
 
-    It is 0 for a query without tokens. Raises ArtifactError if the rows do not belong together.
+    It is 0 for a query or a segment without vectors. Raises ArtifactError if the rows do not belong
+    together.
     """
     scores = np.zeros(len(rows[PER_SEGMENT]), np.float32)
     wanted, found = int(rows[PER_SEGMENT].sum()), (len(rows["vectors"]), len(rows["scales"]))
@@ -142,7 +144,7 @@ def _max_sim(
     """Set `scores` (segments,) to the mean over the query's tokens of the highest cosine.
 
     vectors: int8 (n, hidden) or uint8 (n, hidden / 2); scales: (n,). query: (q, hidden), its
-    scales: (q,). Negative means become 0, those above 1, by rounding, become 1.
+    scales: (q,). `scores` of segments without vectors stay as they are.
     """
     hidden, width = query.shape[1], vectors.shape[1]
     numbers = np.empty(hidden, np.int16)  # of one stored vector
@@ -166,7 +168,8 @@ def _max_sim(
         total = 0.0  # in float64
         for token in range(len(query)):
             total += best[token] * query_scales[token]
-        scores[segment] = min(1.0, max(0.0, total / len(query)))
+        if per_segment[segment]:
+            scores[segment] = total / len(query)
 
 
 @compiled
