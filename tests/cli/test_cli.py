@@ -158,7 +158,7 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     """A second run or search scores nothing, and ranks the same."""
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    model = ("--model", "model", *READ_EVERYTHING)
+    model = ("--model", "model", "--segments", "sentences", *READ_EVERYTHING)
     command = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", *model)
     birchbark(*command, "--output", "plain.run")
     stderr = birchbark(*command, "--output", "1.run", "--scores", "kept")[1]

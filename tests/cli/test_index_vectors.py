@@ -64,9 +64,7 @@ def test_documents_without_vectors_are_reported(
     monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 53)
     birchbark("index", "some.jsonl", "--to", "i")
     result = birchbark("index", "attach", "i")
-    assert (
-        "no vectors for 2 documents without sentences or with over 53 characters" in result.stderr
-    )
+    assert "no vectors for 2 documents without text or with over 53 characters" in result.stderr
     assert "no vectors for 2 documents" in birchbark("index", "add", "i", "rest.jsonl").stderr
     assert "not used" not in birchbark("search", "i", "arches").stderr
 

@@ -35,7 +35,7 @@ def test_truncation_is_reported(run: Path) -> None:
     """Tokens beyond a limit are counted in the summary and per query."""
     stderr = birchbark(*COMMAND, "--output", "b.run")[1]
     assert "not scored" not in stderr
-    more = ("--max-segments", "1", "--report", "r.tsv")
+    more = ("--segments", "sentences", "--max-segments", "1", "--report", "r.tsv")
     stderr = birchbark(*COMMAND, "--output", "b.run", *more)[1]
     rows = table(run / "r.tsv")
     tokens = sum(int(row["truncated_tokens"]) for row in rows.values())
@@ -91,7 +91,7 @@ def test_a_search_tells_what_was_read(run: Path) -> None:
         for segment in hit["segments"]:
             for start, end in segment["marks"]:
                 assert segment["text"][start:end].lower() in ("birch", "river")
-    read = f"read {stats['pairs'] - stats['embedded']} of {stats['segments']} sentences with model"
+    read = f"read {stats['pairs'] - stats['embedded']} of {stats['segments']} passages with model"
     assert stderr.startswith(f"{read} cross-encoder, {stats['embedded']} with cosine of ")
     out, stderr = birchbark("search", "i", "birch river", "--first-stage-only")
     assert "A canoe of birch bark." in out
@@ -118,7 +118,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
     Path("some.jsonl").write_text("\n".join(lines[:3]))
     Path("rest.jsonl").write_text("\n".join(lines[3:]))
     stderr = birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")[1]
-    assert "tokens of sentences are stored in i" in stderr
+    assert "tokens of passages:120 are stored in i" in stderr
     birchbark("index", "attach", "i", "--vectors", "embedding", "--vector-bits", "8")
     birchbark("index", "add", "i", "rest.jsonl")
     index = Index("i")
@@ -165,8 +165,9 @@ def test_pages_of_the_evidence_are_told(here: Path) -> None:
     shown = birchbark("search", "paged", "birch canoe", "--model", "model")[0]
     assert "p. 3: A birch canoe." in shown
     (line,) = birchbark("search", "paged", "birch", "--model", "model", "--json")[0].splitlines()
-    found = {one["text"]: one["page"] for one in json.loads(line)["segments"]}
-    assert found["A birch canoe."] == 3
+    (one,) = json.loads(line)["segments"]
+    assert one["text"][slice(*one["sentence"])] == "A birch canoe."
+    assert one["page"] == 3
     birchbark("index", "docs.jsonl", "--to", "i")
     assert "p. 1" not in birchbark("search", "i", "birch", "--model", "model")[0]
 

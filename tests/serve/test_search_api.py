@@ -76,9 +76,10 @@ def test_hits_are_those_of_the_library(index_directory: Path, client: Any) -> No
         )
         for shown, evidence in zip(hit["segments"], expected_hit.segments, strict=True):
             assert (shown["score"], shown["weight"]) == (evidence.score, evidence.weight)
-            assert shown["text"] == expected_hit.document.contents[shown["start"] : shown["end"]]
-            around = shown["before"] + shown["text"] + shown["after"]
-            assert around in expected_hit.document.contents
+            contents = expected_hit.document.contents
+            own = contents[shown["start"] : shown["end"]]  # after the title
+            assert shown["text"] in (own, f"{expected_hit.document.title}\n{own}")
+            assert shown["before"] + own + shown["after"] in contents
     assert answer["timings_ms"]["first_stage"] <= answer["timings_ms"]["total"]
 
 
@@ -196,12 +197,11 @@ def test_documents_with_segment_scores(client: Any) -> None:
     assert plain["segments"] is None
     tinted = service.get("/documents/canoe", params={"query": "birch"}).json()
     assert [segment["text"] for segment in tinted["segments"]] == [
-        "Birch canoe",
-        "A canoe of birch bark.",
-        "It rides the river.",
+        "Birch canoe\nA canoe of birch bark. It ",
+        "rides the river.",  # the model reads eight words
     ]
     scores = [segment["score"] for segment in tinted["segments"]]
-    assert scores[2] < min(scores[:2])
+    assert scores[1] < scores[0]
     assert service.get("/documents/woods/forest.txt").json()["title"] == "Forest"
     for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 513, "\x00"):
         answer = service.get(f"/documents/{name}" if name != "\x00" else "/documents/%00")
@@ -445,7 +445,7 @@ def test_long_documents_are_read_where_they_have_the_words(tmp_path: Path) -> No
     """At most 256 segments; the answer tells of how many."""
     text = "Moss grows. " * 400 + "A birch by the river. " + "Moss grows. " * 400
     build_index([Document("long", {"text": text})], tmp_path / "index")
-    searcher = Searcher(tmp_path / "index", Ranker(WordScorer()))
+    searcher = Searcher(tmp_path / "index", Ranker(WordScorer(), sentences))
     with TestClient(application(Service(searcher))) as service:
         answer = service.get("/documents/long?query=birch river").json()
     assert len(answer["segments"]) == 256

@@ -215,10 +215,9 @@ def _found(hit: Hit) -> FoundDocument:
 def _read(evidence: Evidence) -> Sentence:
     segment = evidence.segment
     start, end = evidence.sentence or (0, len(segment.text))
-    offset = segment.end - len(segment.text)  # of the segment's own text in the document
     return Sentence(
         text=segment.text[start:end],
-        start=max(segment.start, offset + start),
-        end=offset + end,
+        start=evidence.begin,
+        end=segment.end - len(segment.text) + end,
         score=evidence.score,
     )

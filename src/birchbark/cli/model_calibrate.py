@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "calibrate",
-    epilog="Example: birchbark pairs judged articles/ --queries q.tsv --qrels qrels.txt "
-    "--run bm25.run --negatives 20 --output pairs.tsv; "
-    "birchbark model calibrate my-model --pairs pairs.tsv --to my-calibrated-model",
+    epilog="Example: birchbark model calibrate my-model --pairs pairs.tsv --to my-calibrated-model",
     short_help="Fit the scale of a model's scores to labelled pairs.",
 )
 @click.argument("model")

@@ -152,9 +152,7 @@ def show_hits(hits: Sequence[Hit], model: str = "") -> None:
             out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
         contents = hit.document.contents
         for evidence in hit.segments[:MAX_SEGMENTS]:
-            line = _evidence_line(
-                evidence, page_number(contents, evidence.segment.start), out.width
-            )
+            line = _evidence_line(evidence, page_number(contents, evidence.begin), out.width)
             out.print(line, no_wrap=True, overflow="ellipsis")
         if more := len(hit.segments[MAX_SEGMENTS:]):
             out.print(Text(f"    and {more} more", style="dim"))

@@ -30,6 +30,13 @@ class Evidence:
     marks: tuple[tuple[int, int], ...] = ()
     sentence: tuple[int, int] | None = None
 
+    @property
+    def begin(self) -> int:
+        """Where the sentence, or a segment without one, begins in the document's contents."""
+        if self.sentence is None:
+            return self.segment.start
+        return self.segment.end - len(self.segment.text) + self.sentence[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Snippet:

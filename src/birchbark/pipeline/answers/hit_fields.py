@@ -48,6 +48,7 @@ def evidence_fields(contents: str, evidence: Evidence, context: int | None) -> d
     segment = _segment_fields(contents, evidence.segment, evidence.marks, context)
     return {
         **segment,
+        "page": page_number(contents, evidence.begin),
         "sentence": evidence.sentence,
         "score": evidence.score,
         "weight": evidence.weight,
