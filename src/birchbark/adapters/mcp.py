@@ -213,11 +213,5 @@ def _found(hit: Hit) -> FoundDocument:
 
 
 def _read(evidence: Evidence) -> Sentence:
-    segment = evidence.segment
-    start, end = evidence.sentence or (0, len(segment.text))
-    return Sentence(
-        text=segment.text[start:end],
-        start=evidence.begin,
-        end=segment.end - len(segment.text) + end,
-        score=evidence.score,
-    )
+    end = evidence.begin + len(evidence.text) if evidence.sentence else evidence.segment.end
+    return Sentence(text=evidence.text, start=evidence.begin, end=end, score=evidence.score)

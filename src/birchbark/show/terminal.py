@@ -188,7 +188,7 @@ def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
         line.append(f"p. {page}: ", "dim")
     start, end = evidence.sentence or (0, len(evidence.segment.text))
     marks = [(a - start, b - start) for a, b in evidence.marks if start <= a and b <= end]
-    return line + _passage(evidence.segment.text[start:end], marks, width - len(line))
+    return line + _passage(evidence.text, marks, width - len(line))
 
 
 def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:

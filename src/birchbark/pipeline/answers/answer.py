@@ -31,6 +31,12 @@ class Evidence:
     sentence: tuple[int, int] | None = None
 
     @property
+    def text(self) -> str:
+        """The text to show: the sentence, or a segment without one."""
+        start, end = self.sentence or (0, len(self.segment.text))
+        return self.segment.text[start:end]
+
+    @property
     def begin(self) -> int:
         """Where the sentence, or a segment without one, begins in the document's contents."""
         if self.sentence is None:
