@@ -2,7 +2,7 @@
 
 import { element, formatScore, visuallyHidden } from "./dom.js";
 
-const CONTEXT = 80;  // characters on each side of a segment
+const CONTEXT = 160;  // characters on each side of what is shown
 const MAX_SEGMENTS = 3;  // shown per hit
 const MAX_SNIPPET = 400;  // characters
 const BEFORE_MARK = 120;  // characters of a long snippet before its first mark
@@ -12,25 +12,28 @@ const context = text => element("span", { class: "context" }, text);
 // The best segment in its context, and up to two further ones, largest contribution first.
 export function evidence(hit) {
   const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
-  const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS);
+  const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS).map(parts);
   return [
-    element("p", { class: "best" }, context(shortenStart(best.before)), ...marked(best), context(shortenEnd(best.after)), page(best)),
-    ...further.map(segment => element("p", {}, ...marked(segment), page(segment))),
+    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best)),
+    ...further.map(segment => element("p", {}, marked(segment), page(segment))),
   ];
+}
+
+// What is shown of a segment: its sentence with most of the query's terms, or else all of it; before and after it is the
+// text around.
+function parts(segment) {
+  const length = Array.from(segment.text).length, own = length - (segment.end - segment.start);  // a title may precede its own text
+  const [start, end] = segment.sentence ?? [own, length];
+  return {
+    ...segment,
+    ...part(segment, start, end),
+    before: segment.before + part(segment, own, start).text,
+    after: part(segment, end, length).text + segment.after,
+  };
 }
 
 const page = segment => segment.page === null ? "" : element("span", { class: "page" }, ` page ${segment.page}`);
-
-// The segment; if it has several sentences, the one with most of the query's terms within the others.
-function marked(segment) {
-  const length = Array.from(segment.text).length, own = length - (segment.end - segment.start);  // a title may precede its own text
-  const [start, end] = segment.sentence ?? [own, length];
-  return [
-    context(part(segment, own, start).text),
-    element("mark", {}, ...withTerms(part(segment, start, end)), visuallyHidden(` (relevance ${formatScore(segment.score)}) `)),
-    context(part(segment, end, length).text),
-  ];
-}
+const marked = segment => element("mark", {}, ...withTerms(segment), visuallyHidden(` (relevance ${formatScore(segment.score)}) `));
 
 // The text from start to end, with the terms in it.
 function part({ text, marks }, start, end) {
