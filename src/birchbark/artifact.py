@@ -242,11 +242,17 @@ def discard(path: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def fingerprint(*paths: Path) -> str:
-    """Hash the SHA-256 digests of the files, in the order given; return the SHA-256 in hex."""
+def fingerprint(*contents: Path | bytes) -> str:
+    """Hash the SHA-256 digests of files, in the order given; return the SHA-256 in hex.
+
+    contents: paths, or the bytes that a file would have.
+    """
     total = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as stream:
+    for content in contents:
+        if isinstance(content, bytes):
+            total.update(hashlib.sha256(content).digest())
+            continue
+        with content.open("rb") as stream:
             total.update(hashlib.file_digest(stream, "sha256").digest())
     return total.hexdigest()
 

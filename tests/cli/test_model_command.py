@@ -6,14 +6,19 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from safetensors.numpy import load_file, save_file
 
 from birchbark.cli import group
 from birchbark.errors import InputError
+from birchbark.evaluate.calibrate import fit_scale
+from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.describe import describe
-from conftest import DOCUMENTS, READ_EVERYTHING, write_bert
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
+from conftest import DOCUMENTS, READ_EVERYTHING, WORDS, write_bert
 
 
 @pytest.fixture
@@ -116,3 +121,33 @@ def test_model_without_a_head(here: Path) -> None:
 def test_help_shows_an_example(name: str) -> None:
     """The help of every command ends with an example."""
     assert f"Example: birchbark model {name}" in birchbark("model", name, "--help").output
+
+
+@pytest.mark.parametrize("labels", [1, None])
+def test_a_scale_is_fitted_and_stated(here: Path, labels: int | None) -> None:
+    """It is that of the outputs and labels; the copy states it, and has scores on it."""
+    shutil.rmtree(here / "model")
+    write_bert(here / "model", labels=labels, positions=64)
+    query, texts = "birch river", [f"{a} {b}" for a in WORDS for b in WORDS]
+    scorer = load_scorer(here / "model")
+    assert isinstance(scorer, (CrossEncoderScorer, EmbeddingScorer))
+    outputs = scorer.outputs(query, scorer.encode(texts)).astype(np.float64)
+    random = np.random.default_rng(0)
+    relevant = outputs + outputs.std() * random.normal(size=len(texts)) > np.median(outputs)
+    rows = [f"{query}\t{text}\t{int(label)}" for text, label in zip(texts, relevant, strict=True)]
+    Path("labelled.tsv").write_text("\n".join(["query\ttext\tlabel", *rows]) + "\n")
+    command = ("model", "calibrate", "model", "--pairs", "labelled.tsv")
+    printed = dict(line.split("\t") for line in birchbark(*command).stdout.splitlines())
+    stated = json.loads(birchbark(*command, "--to", "copy", "--json").stdout)
+    assert {name: f"{value:.4g}" for name, value in stated.items()} == printed
+    shift, temperature = fit_scale(outputs, relevant)
+    scaled = (outputs - shift) / temperature
+    line = np.clip(0.5 + scaled / 4, 0, 1)  # touches the curve in its middle
+    expected = 1 / (1 + np.exp(-scaled)) if labels else line
+    copy = load_scorer(here / "copy")
+    np.testing.assert_allclose(copy.score(query, copy.encode(texts)), expected, atol=1e-5)
+    with pytest.raises(InputError, match="copy: already exists"):
+        birchbark(*command, "--to", "copy")
+    Path("one.tsv").write_text(f"query\ttext\tlabel\n{query}\tcanoe\t1\n")
+    with pytest.raises(InputError, match="the scale cannot be fitted: expected relevant and other"):
+        birchbark("model", "calibrate", "model", "--pairs", "one.tsv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,18 @@ def test_a_model_states_the_weight_of_the_embedding(bert: Callable[..., Path]) -
     config.write_text(json.dumps(stated))
     with pytest.raises(CheckpointError, match="invalid embedding_weight: expected 0 to 1, found 7"):
         make_ranker(StageOptions(str(config.parent)), models)
+
+
+def test_a_model_without_a_scale_is_told_of(bert: Callable[..., Path]) -> None:
+    """Where its scores are mixed with others, but not where it ranks alone or is pooled."""
+    directory = bert(labels=1)
+    config = directory / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"birchbark": {}}))
+    models, mixed = LoadedModels(), StageOptions(str(directory))
+    with pytest.warns(UserWarning, match="does not state the scale of its scores"):
+        make_ranker(mixed, models)
+    for alone in ({"first_stage_weight": 0.0, "embedding": "none"}, {"pooling": "cls"}):
+        make_ranker(replace(mixed, **alone), models)
 
 
 @pytest.mark.parametrize("option", ["embedding_weight = 0.5", "embed_segments = '2'"])

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from birchbark.checkpoint.score_scale import ScoreScale
+from birchbark.checkpoint.state_scale import copy_with_scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
@@ -18,6 +21,7 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import VECTORS, Precomputation, precompute_vectors
+from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import add_documents, attach
 from birchbark.records import Document
@@ -142,3 +146,25 @@ def test_added_documents_get_vectors_of_each_set(
     add_documents(index_directory, [bush], load_scorer, leave_out=["vectors-2"])
     assert searcher.index.missing_rows() == {"vectors-2": 1}
     assert "tree" in [hit.document.doc_id for hit in searcher.search("tree").hits]
+
+
+def test_vectors_remain_valid_when_a_scale_is_stated(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """A calibrated copy of a model uses the vectors of the original, but scores are its own."""
+    model, index = bert(), tmp_path / "scaled"
+    build_index(DOCUMENTS, index)
+    with IndexWriter(index) as writer:
+        precompute_vectors(load_scorer(model), sentences, str(model)).attach(writer)
+    copy_with_scale(model, ScoreScale(-0.5, 2.0, stated=True), tmp_path / "copy")
+    original, scaled = load_scorer(model), load_scorer(tmp_path / "copy")
+    assert original.fingerprint != scaled.fingerprint
+    found = [
+        PrecomputedSegments(Index(index), scorer, sentences).scores("birch river", ["canoe"])[0]
+        for scorer in (original, scaled)
+    ]
+    assert found[0] is not None
+    assert found[1] is not None
+    inside = found[0] > 0  # others were clipped
+    assert inside.any()
+    np.testing.assert_allclose(found[1][inside], (found[0][inside] + 0.5) / 2, atol=1e-6)

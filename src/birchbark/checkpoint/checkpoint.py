@@ -35,12 +35,13 @@ from birchbark.checkpoint.multi_vector import (
     read_token_layers,
 )
 from birchbark.checkpoint.prompts import Prompts, no_prompts, read_prompts
-from birchbark.checkpoint.score_scale import ScoreScale, read_scale
+from birchbark.checkpoint.score_scale import ScoreScale, read_scale, without_scale
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
 
-FILES = ("config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+CONFIG = "config.json"
+FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +172,25 @@ class Checkpoint:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of configuration, vocabulary, weights, pooling and prompts.
+        """Hash of all that a model's scores depend on: its outputs and their scale."""
+        scale = self.scale
+        stated = f"-scale {scale.shift:g} {scale.temperature:g}" if scale.stated else ""
+        return self.outputs_fingerprint + stated
 
-        It is equal only for equal models.
+    @property
+    def outputs_fingerprint(self) -> str:
+        """Hash of configuration, vocabulary, weights, pooling and prompts, without the scale.
+
+        It is equal only for models with equal log-odds or vectors, so that stored vectors remain
+        valid when a model's scale is stated.
         """
         names = [*FILES, "sentence_bert_config.json"]
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
+        config = without_scale(self.directory / CONFIG, HEAD_KEY)
         modules = layer_files(self.root, layers_of(self.head))
-        files = fingerprint(*present, *weight_files(self.weights), *modules)
+        files = fingerprint(config, *present, *weight_files(self.weights), *modules)
         if self.prompts:
             files += f"-prompts {self.prompts.fingerprint}"
         if self.multi_vector:

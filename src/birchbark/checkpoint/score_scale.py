@@ -8,14 +8,17 @@ config.json, for example `"birchbark": {"temperature": 3.0}`; `birchbark model c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.json_files import read_object
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s
 
@@ -75,3 +78,20 @@ def read_scale(stated: Mapping[str, Any], where: str) -> ScoreScale:
             wanted = "a number above 0" if key == TEMPERATURE else "a number"
             raise CheckpointError(f"invalid {key}", where=where, wanted=wanted, found=repr(value))
     return ScoreScale(**{k: float(x) for k, x in values.items()}, stated=bool(values))
+
+
+def without_scale(config: Path, key: str) -> Path | bytes:
+    """Return a config.json that states no scale, or the content that it would have without it.
+
+    key: the key in the file under which a scale is stated. Raises CheckpointError for a damaged
+    file.
+    """
+    values = read_object(config)
+    own = values.get(key)
+    if not isinstance(own, dict) or not own.keys() & set(SCALE_KEYS):
+        return config
+    rest = {name: value for name, value in own.items() if name not in SCALE_KEYS}
+    values |= {key: rest}
+    if not rest:
+        del values[key]
+    return (json.dumps(values, indent=2) + "\n").encode()

@@ -44,6 +44,11 @@ class BertScorer:
         """Hash of the checkpoint and of the arithmetic; see OnnxSession.fingerprint."""
         return self._session.fingerprint(self.checkpoint.fingerprint)
 
+    @cached_property
+    def outputs_fingerprint(self) -> str:
+        """The same for the model's outputs, whatever their scale is."""
+        return self._session.fingerprint(self.checkpoint.outputs_fingerprint)
+
     @property
     def encoding(self) -> str:
         """See Scorer."""

@@ -171,8 +171,8 @@ def _digest(training: TrainingConfig, workspace: Workspace) -> str:
     parts = [
         training.values,
         [data_fingerprint(file) for file in files],
-        open_named(training.base).fingerprint,
-        [open_named(name).fingerprint for name in training.teachers],
+        open_named(training.base).outputs_fingerprint,
+        [open_named(name).outputs_fingerprint for name in training.teachers],
         workspace.device,
         training_versions(),
     ]

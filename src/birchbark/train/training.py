@@ -152,8 +152,8 @@ def _identity(
     """Return everything that must stay the same for a training run to be resumed."""
     return {
         "settings": training.values,
-        "base": base.fingerprint,
-        "teachers": [open_named(name).fingerprint for name in training.teachers],
+        "base": base.outputs_fingerprint,
+        "teachers": [open_named(name).outputs_fingerprint for name in training.teachers],
         "data": [dataset.facts for dataset in datasets],
         "processes": processes.size,
         "device": device,

@@ -206,7 +206,7 @@ def tokens_config(scorer: Scorer, segmenter: Segmenter) -> dict[str, Any]:
 
 def vectors_config(scorer: BiEncoderScorer, segmenter: Segmenter, bits: int) -> dict[str, Any]:
     """Return all settings that stored vectors depend on."""
-    return {"fingerprint": scorer.fingerprint, **_segmenter_config(segmenter), "bits": bits}
+    return {"fingerprint": scorer.outputs_fingerprint, **_segmenter_config(segmenter), "bits": bits}
 
 
 def has_config(schema: AttachmentSchema, config: Mapping[str, Any]) -> bool:

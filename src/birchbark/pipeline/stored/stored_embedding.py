@@ -39,7 +39,7 @@ class StoredEmbedding:
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the model."""
-        return self._scorer.fingerprint
+        return self._scorer.outputs_fingerprint
 
     def has_tokens(self, query: str) -> bool:
         """Whether the model reads anything of a query."""
