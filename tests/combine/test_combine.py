@@ -177,9 +177,9 @@ def test_unread_segments_count_as_0(scores: np.ndarray, unread: int) -> None:
         assert partial.evidence <= aggregation.max_evidence(len(complete)) + 1e-9
 
 
-def test_the_best_segment_needs_a_weight() -> None:
-    """A mean without weights is refused, as are negative weights."""
-    with pytest.raises(InputError, match="the weight of the best segment is 0"):
-        TopMean((0.0, 1.0))
+def test_a_mean_may_leave_the_best_segment_out() -> None:
+    """A document without another segment has no evidence then; negative weights are refused."""
+    assert score(TopMean((0.0, 1.0)), np.array([0.5, 0.75], np.float32)) == 0.5
+    assert score(TopMean((0.0, 1.0)), np.array([0.5], np.float32)) == 0
     with pytest.raises(InputError, match="invalid weights for the top segments"):
         parse_aggregation("topmean:1,-1")

@@ -52,7 +52,10 @@ def test_the_share_of_relevant_pairs_does_not_matter() -> None:
     [
         ([1, 2], [True, True], "2 relevant pairs and 0 others"),
         ([1, 2, 3, 4], [False, False, True, True], "every relevant pair has a higher output"),
-        ([4, 3, 1, 3.5], [False, False, True, True], "outputs of other pairs are higher"),
+        ([4, 3, 1, 3.5], [False, False, True, True], "outputs of other pairs are as high"),
+        ([3, 4, 1, 2], [False, False, True, True], "outputs of other pairs are as high"),
+        ([1, 1], [False, True], "outputs of other pairs are as high"),
+        ([1, np.nan], [False, True], "outputs that are not finite numbers"),
     ],
 )
 def test_pairs_that_say_nothing_are_refused(

@@ -306,15 +306,19 @@ def test_title_and_text_alone(title: str, text: str) -> None:
 def test_passages_are_whole_sentences(text: str, size: int) -> None:
     """A passage ends where its next sentence would exceed the size; sentences are never divided."""
     document = Document("d", {"text": text})
+
+    def count(sentence: str) -> int:  # every character of these texts' Japanese is a word
+        return len(re.findall(r"[日本。]|[^\s日本。]+", sentence))
+
     split, found = sentences(document), Passages(size)(document)
     assert {p.start for p in found} <= {s.start for s in split}
     assert {p.end for p in found} <= {s.end for s in split}
     for passage in found:
         inside = [s for s in split if passage.start <= s.start < passage.end]
-        words = sum(len(s.text.split()) for s in inside)
+        words = sum(count(s.text) for s in inside)
         following = [s for s in split if s.start >= passage.end][:1]
         assert words <= size or len(inside) == 1
-        assert all(words + len(s.text.split()) > size for s in following)
+        assert all(words + count(s.text) > size for s in following)
 
 
 def test_a_short_text_is_one_passage_with_its_title() -> None:
@@ -330,5 +334,7 @@ def test_a_short_text_is_one_passage_with_its_title() -> None:
         "one two three four\nThey dance."
     ]
     assert [p.text for p in Passages(7)(Document("d", {"title": "Bees"}))] == ["Bees"]
+    japanese = Passages(8)(Document("d", {"title": "日本", "text": "日本。" * 4}))
+    assert [p.text for p in japanese] == ["日本\n日本。日本。"] * 2
     with pytest.raises(InputError, match="passage size is out of range: expected 1 or more"):
         Passages(0)

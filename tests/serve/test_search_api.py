@@ -197,11 +197,12 @@ def test_documents_with_segment_scores(client: Any) -> None:
     assert plain["segments"] is None
     tinted = service.get("/documents/canoe", params={"query": "birch"}).json()
     assert [segment["text"] for segment in tinted["segments"]] == [
-        "Birch canoe\nA canoe of birch bark. It ",
-        "rides the river.",  # the model reads eight words
+        "Birch canoe",
+        "A canoe of birch bark.",
+        "It rides the river.",
     ]
     scores = [segment["score"] for segment in tinted["segments"]]
-    assert scores[1] < scores[0]
+    assert scores[2] < min(scores[:2])
     assert service.get("/documents/woods/forest.txt").json()["title"] == "Forest"
     for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 513, "\x00"):
         answer = service.get(f"/documents/{name}" if name != "\x00" else "/documents/%00")

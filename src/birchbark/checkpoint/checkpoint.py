@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from birchbark.checkpoint.heads import (
     Head,
     Pooling,
     UnknownHeadError,
+    is_modular,
     layers_of,
 )
 from birchbark.checkpoint.json_files import read_object
@@ -174,7 +176,7 @@ class Checkpoint:
     def fingerprint(self) -> str:
         """Hash of all that a model's scores depend on: its outputs and their scale."""
         scale = self.scale
-        stated = f"-scale {scale.shift:g} {scale.temperature:g}" if scale.stated else ""
+        stated = f"-scale {scale.shift!r} {scale.temperature!r}" if scale.stated else ""
         return self.outputs_fingerprint + stated
 
     @property
@@ -191,6 +193,8 @@ class Checkpoint:
         config = without_scale(self.directory / CONFIG, HEAD_KEY)
         modules = layer_files(self.root, layers_of(self.head))
         files = fingerprint(config, *present, *weight_files(self.weights), *modules)
+        if is_modular(self.head):
+            files += f"-head {hashlib.sha256(repr(self.head).encode()).hexdigest()[:16]}"
         if self.prompts:
             files += f"-prompts {self.prompts.fingerprint}"
         if self.multi_vector:

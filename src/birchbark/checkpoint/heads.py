@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from birchbark.checkpoint.families import Names
-from birchbark.checkpoint.layers import Dense, Layer
+from birchbark.checkpoint.layers import Dense, Layer, UnitLength
 from birchbark.checkpoint.score_scale import SCALE_KEYS
 from birchbark.errors import CheckpointError, InputError
 
@@ -143,6 +143,20 @@ Head = Classifier | Pooling | Parade
 def layers_of(head: Head) -> tuple[Layer, ...]:
     """Return all layers that a head applies to vectors; those of modules have a folder."""
     return (*head.layers, head.output) if isinstance(head, Classifier) else head.layers
+
+
+def is_modular(head: Head) -> bool:
+    """Whether a head has modules whose kind and order their files do not tell.
+
+    These are the modules of a cross-encoder, and of an embedding those other than Dense and a last
+    Normalize.
+    """
+    if isinstance(head, Classifier):
+        return any(layer.folder for layer in layers_of(head))
+    return not all(
+        isinstance(layer, Dense) or (isinstance(layer, UnitLength) and number == len(head.layers))
+        for number, layer in enumerate(head.layers, 1)
+    )
 
 
 class UnknownHeadError(CheckpointError):

@@ -141,7 +141,7 @@ def _dense(root: Path, folder: str, number: int, width: int) -> Dense:
         "number of inputs": shape[1] if len(shape) == 2 else None,
         "in_features": config.get("in_features", width),
         "bias": config.get("bias", "bias" in shapes),
-        "out_features": config.get("out_features", shape[0] if shape else None),
+        "out_features": config.get("out_features", shape[0] if shape else None) or None,
     }
     supported: dict[str, tuple[object, ...]] = {
         "activation_function": tuple(ACTIVATIONS),
@@ -186,7 +186,8 @@ def layer_files(root: Path, layers: Sequence[Layer]) -> list[Path]:
     for layer in layers:
         folder = root / layer.folder
         if layer.folder and not isinstance(layer, UnitLength):
-            files += [folder / "config.json", find_weights(folder)]
+            settings = folder / "config.json"
+            files += [*([settings] if settings.exists() else []), find_weights(folder)]
     return files
 
 

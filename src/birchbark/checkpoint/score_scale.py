@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from birchbark.records import Float32s
 
 SHIFT, TEMPERATURE = "shift", "temperature"  # keys in config.json, under HEAD_KEY
 SCALE_KEYS = (SHIFT, TEMPERATURE)
+MOST = 1e6  # of either number
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,8 @@ class ScoreScale:
 
     def similarities(self, cosines: Float32s) -> Float32s:
         """Return scaled cosines (n,), those below 0 and above 1 clipped, as float32 (n,)."""
-        if (self.shift, self.temperature) != (0.0, 1.0):
-            cosines = (cosines - np.float32(self.shift)) / np.float32(self.temperature)
-        clipped: Float32s = np.clip(cosines, 0, 1).astype(np.float32)
+        scaled = (cosines.astype(np.float64) - self.shift) / self.temperature
+        clipped: Float32s = np.clip(scaled, 0, 1).astype(np.float32)
         return clipped
 
     def as_config(self) -> dict[str, float]:
@@ -73,7 +72,7 @@ def read_scale(stated: Mapping[str, Any], where: str) -> ScoreScale:
     """
     values = {key: stated[key] for key in SCALE_KEYS if key in stated}
     for key, value in values.items():
-        number = type(value) in (int, float) and isfinite(value)
+        number = type(value) in (int, float) and abs(value) < MOST
         if not number or (key == TEMPERATURE and value <= 0):
             wanted = "a number above 0" if key == TEMPERATURE else "a number"
             raise CheckpointError(f"invalid {key}", where=where, wanted=wanted, found=repr(value))

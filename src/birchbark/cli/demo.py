@@ -69,14 +69,14 @@ def command(directory: Path, model: str) -> None:
     for run in (bm25, rm3, bert):
         write_run(run, directory / f"{run.tag}.run")
     notify(
-        f"Ranked {len(queries)} questions; {ranker.scorer.name} scored the sentences of the first "
-        f"{DEPTH} candidates of each.\n"
+        f"Ranked {len(queries)} questions; {ranker.scorer.name} scored the {ranker.unit} of the "
+        f"first {DEPTH} candidates of each.\n"
     )
 
     results = [measure(qrels, run) for run in (bm25, rm3, bert)]
     show_results(results, compare_to_first(results, defaults.SEED))
     query = next(query for query in queries if query.query_id == SHOWN_QUERY)
-    click.echo(f"\n“{query.text}”: the best hits, and the sentences that determine their scores\n")
+    click.echo(f"\n“{query.text}”: the best hits, and the sentences that show what they say\n")
     answer = search(IndexEngine(index, with_rm3), query.text, ranker, top=5)
     show_hits(answer.hits, ranker.scorer.kind)
     notify(f"\n{time.perf_counter() - started:.0f} s in total. Try a query of your own:")

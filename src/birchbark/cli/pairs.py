@@ -78,7 +78,8 @@ def command() -> None:
     default="whole",
     metavar="METHOD",
     help="Make one pair for each document (whole), or one for each segment, with the document's "
-    "grade: sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), title or text.",
+    "grade: passages:SIZE, sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), title or "
+    "text.",
 )
 @option(
     "--best-segments",

@@ -88,21 +88,19 @@ class TopMean:
     `Top`; so short and long documents can be ranked together.
 
     Attributes:
-        by_rank: The weights w_1, w_2, …; see `Top`. The first must be above 0. Defaults to
-            (1.0, 0.5, 0.25).
+        by_rank: The weights w_1, w_2, …; see `Top`. Defaults to (1.0, 0.5, 0.25).
     """
 
     by_rank: tuple[float, ...] = defaults.TOP_WEIGHTS
 
     def __post_init__(self) -> None:
         Top(self.by_rank)  # checks the weights
-        if not self.by_rank[0]:
-            raise InputError("the weight of the best segment is 0", wanted="a number above 0")
 
     def weights(self, scores: Float32s) -> Weights:
         """Give the segment with the i-th highest score the i-th weight; the sum is 1."""
         weights = Top(self.by_rank).weights(scores)
-        return weights / sum(self.by_rank[: len(scores)]) if len(scores) else weights
+        total = sum(self.by_rank[: len(scores)])
+        return weights / total if total else weights
 
     def max_evidence(self, segments: int | None = None) -> float:
         """Return 1, or 0 for a document without segments."""

@@ -30,6 +30,14 @@ def fit_scale(outputs: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
             wanted="relevant and other pairs",
             found=f"{counts[0]} relevant pairs and {counts[1]} others",
         )
+    if not np.isfinite(outputs).all():
+        raise InputError("the scale cannot be fitted", found="outputs that are not finite numbers")
+    if outputs[relevant].mean() <= outputs[~relevant].mean():
+        raise InputError(
+            "the scale cannot be fitted",
+            wanted="higher outputs for relevant pairs",
+            found="outputs of other pairs are as high in the mean",
+        )
     weights = np.where(relevant, 0.5 / counts[0], 0.5 / counts[1])  # (n,)
     centre, width = float(outputs.mean()), float(outputs.std()) or 1.0
     inputs = np.stack([(outputs - centre) / width, np.ones(len(outputs))])  # (2, n)
@@ -51,10 +59,4 @@ def fit_scale(outputs: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
             remedy="harder negatives, such as passages that BM25 ranks high",
         )
     slope, intercept = coefficients.tolist()
-    if slope <= 0:
-        raise InputError(
-            "the scale cannot be fitted",
-            wanted="higher outputs for relevant pairs",
-            found="outputs of other pairs are higher in the mean",
-        )
     return centre - intercept * width / slope, width / slope

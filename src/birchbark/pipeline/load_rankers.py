@@ -100,9 +100,9 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         )
     fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
     reads_fast = _precision(options, fast=fast) is Precision.INT8
-    mixed = second or 0 < options.first_stage_weight < 1
-    if mixed and options.pooling is None:
-        _tell_unknown_scales([one for one in (scorer, second) if one])
+    if second or 0 < options.first_stage_weight < 1:
+        pooled = options.pooling is not None  # no model states the scale of another pooling
+        _tell_unknown_scales([one for one in (None if pooled else scorer, second) if one])
     return Ranker(
         scorer,
         parse_segmenter(options.segments or default),

@@ -45,6 +45,8 @@ from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import ScoreCaches
 from birchbark.score_cache.memory_cache import MemoryCache
+from birchbark.segment.passages import Passages
+from birchbark.segment.sentences import sentences
 
 SHOWN_SEGMENTS = 256  # of a document that is opened
 REMOTE_SECONDS = 1.0  # for other processes to rank, where nothing is scored
@@ -263,6 +265,8 @@ class Searcher:
     ) -> DocumentEvidence:
         """Return a document with the scores of its segments, computed by the first ranker.
 
+        Where a search reads passages, these are the sentences.
+
         All segments have the same weight; the segment with the highest score comes first. Of a
         document with more than 256 segments, the 256 that contain most of the query's terms are
         scored.
@@ -286,6 +290,8 @@ class Searcher:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
         query, plan = text_of(query, "the query"), ReadingPlan(segments=SHOWN_SEGMENTS)
         ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
+        if isinstance(ranker.segmenter, Passages):
+            ranker = replace(ranker, segmenter=sentences)
         readers = self._last.get().readers(ranker)
         scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
         if not scoring.stats.exact:

@@ -37,7 +37,7 @@ def parse_segmenter(name: str) -> Segmenter:
     if name in SEGMENTERS:
         return SEGMENTERS[name]
     kind, _, numbers = name.partition(":")
-    if kind == "passages" and (numbers.isdecimal() or name == kind):
+    if kind == "passages" and ((numbers.isdecimal() and len(numbers) < 10) or name == kind):
         return Passages(int(numbers)) if numbers else Passages()
     size, _, overlap = (numbers or DEFAULT_WINDOW).partition("/")
     if kind == "windows" and size.isdecimal() and overlap.isdecimal():

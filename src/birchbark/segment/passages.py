@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.sentences import sentences
+
+# A word; of scripts without spaces between words (Chinese, Japanese, Korean, Thai), a character.
+_SPACELESS = "\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +21,9 @@ class Passages:
 
     A document that is not longer is one passage. A short title is prepended to every passage and
     counts towards its size; a longer one is treated as the beginning of the text. A sentence that
-    is longer than a passage is a passage by itself. Together, the segments cover every character of
-    `Document.contents` except white space between them.
+    is longer than a passage is a passage by itself. Together, title and segments cover every
+    character of `Document.contents` except white space between them. In scripts without spaces
+    between words, each character counts as a word.
 
     Attributes:
         size: The maximum number of words per passage. Default 120.
@@ -37,7 +43,7 @@ class Passages:
     def __call__(self, document: Document) -> list[Segment]:
         """Return the passages of `document`, in order."""
         contents, title = document.contents, document.title
-        title_words = len(title.split())
+        title_words = _count_words(title)
         prepend = 0 < title_words < self.title_limit and 2 * title_words <= self.size
         found = sentences(document)
         if prepend and len(found) > 1:
@@ -47,7 +53,7 @@ class Passages:
         spans: list[list[int]] = []
         words = 0  # of the last span
         for sentence in found:
-            count = len(sentence.text.split())
+            count = _count_words(sentence.text)
             if spans and words + count <= size:
                 spans[-1][1] = sentence.end
                 words += count
@@ -58,3 +64,7 @@ class Passages:
             Segment(document.doc_id, start, end, prefix + contents[start:end])
             for start, end in spans
         ]
+
+
+def _count_words(text: str) -> int:
+    return sum(1 for _ in _WORD.finditer(text))

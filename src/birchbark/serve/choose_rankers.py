@@ -76,7 +76,7 @@ def _adjust(ranker: Ranker, request: SearchRequest) -> Ranker:
     if request.depth is not None:
         changes["depth"] = request.depth
     if request.weights is not None:
-        kind = Top if isinstance(ranker.aggregation, Top) else TopMean
+        kind = TopMean if isinstance(ranker.aggregation, TopMean) else Top
         changes["aggregation"] = kind(tuple(request.weights))
         if ranker.plan.segments is not None:
             segments = max(ranker.plan.segments, len(request.weights))

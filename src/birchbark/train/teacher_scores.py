@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.checkpoint.score_scale import ScoreScale
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import InputError
 from birchbark.pairs.pair_table import Indices, PairTable
 from birchbark.records import Float32s, Ids
-from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.bert_scorer import BertScorer, BiEncoderScorer
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
@@ -130,6 +131,8 @@ def _model_scores(
     scorer = load_scorer(
         model, pooling=teacher.pooling, precision=teacher.precision, session=session
     )
+    if isinstance(scorer, BertScorer):  # targets are cosines and log-odds, whatever their scale is
+        scorer.checkpoint = replace(scorer.checkpoint, scale=ScoreScale())
     if scorer.width > 1 and not dataset.training_pairs.has_documents:
         raise InputError(
             "this model scores documents, not texts",

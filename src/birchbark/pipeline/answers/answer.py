@@ -32,8 +32,10 @@ class Evidence:
 
     @property
     def text(self) -> str:
-        """The text to show: the sentence, or a segment without one."""
-        start, end = self.sentence or (0, len(self.segment.text))
+        """The text to show: the sentence, or a segment without one, without a title before it."""
+        size = len(self.segment.text)
+        own = max(0, size - (self.segment.end - self.segment.start))
+        start, end = self.sentence or (own, size)
         return self.segment.text[start:end]
 
     @property

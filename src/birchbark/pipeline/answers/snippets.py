@@ -72,6 +72,8 @@ class Snippets:
         A title in front of the segment's own text is left out.
         """
         own = len(segment.text) - (segment.end - segment.start)  # where its own text begins
+        if own < 0:  # of a segmenter that changes texts
+            return None
         if not own and segment.start == 0 < len(document.title) < segment.end:
             own = len(document.title)
         spans = sentence_spans(segment.text[own:])
