@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,34 @@ def test_pooled_models_are_embedding_models(bert: Bert, tmp_path: Path) -> None:
     marked = write(bert(), "Transformer Dense", **pylate)
     with pytest.raises(InputError, match="prompts are tokens of a model with a vector per token"):
         pool_model(marked, Pooling("mean"), tmp_path / "other")
+
+
+def test_fingerprints_tell_the_order_of_modules(bert: Bert, tmp_path: Path) -> None:
+    """Each order of the same modules has another; a last Normalize is that of every embedding."""
+    kinds = ("Normalize", "LayerNorm Normalize", "Normalize LayerNorm Normalize")
+    prints = []
+    for number, kind in enumerate(("", *kinds)):
+        copy = tmp_path / str(number)
+        shutil.copytree(bert(), copy)
+        prints.append(Checkpoint.open(write(copy, f"Transformer Pooling {kind}")).fingerprint)
+    plain, normalised, *others = prints
+    assert plain == normalised
+    assert len({plain, *others}) == 3
+
+
+def test_fingerprints_tell_the_pooling_of_a_cross_encoder(bert: Bert, tmp_path: Path) -> None:
+    """Its mode is in a file that weights and config.json do not know."""
+    prints = set()
+    for mode in ("mean", "cls"):
+        copy = tmp_path / mode
+        shutil.copytree(bert(), copy)
+        write(copy, "Transformer Pooling Dense", model_type="CrossEncoder")
+        changed(copy / "1_Pooling" / "config.json", pooling_mode=mode)
+        changed(copy / "2_Dense" / "config.json", module_output_name="scores")
+        tensors = {
+            "linear.weight": np.ones((1, 16), np.float32),
+            "linear.bias": np.ones(1, np.float32),
+        }
+        save_file(tensors, copy / "2_Dense" / "model.safetensors")
+        prints.add(Checkpoint.open(copy).fingerprint)
+    assert len(prints) == 2

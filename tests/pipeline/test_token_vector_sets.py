@@ -75,7 +75,11 @@ def test_stored_vectors_rank_as_computed_ones(
 ) -> None:
     """Bit for bit, for all or some documents, before and after a merge, with or without tokens."""
     model, cross = bert(), load_scorer(bert(labels=1))
-    ranker = Ranker(late(model)) if role == "alone" else Ranker(cross, embedding=late(model))
+    ranker = (
+        Ranker(late(model), sentences)
+        if role == "alone"
+        else Ranker(cross, sentences, embedding=late(model))
+    )
     plain = ranked(build_index([*DOCUMENTS, LONG], tmp_path / "p"), ranker)
     results = []
     for name, before, after in (("all", [*DOCUMENTS, LONG], []), ("some", DOCUMENTS, [LONG])):
@@ -102,14 +106,14 @@ def test_every_candidate_is_scored_without_reading(directory: Path, bert: BertFa
     """The scores also choose the segments that the cross-encoder reads."""
     model, cross = bert(), load_scorer(bert(labels=1))
     plan = ReadingPlan(segments=1, documents=2, embedded=1)
-    ranker = Ranker(cross, embedding=late(model), plan=plan)
+    ranker = Ranker(cross, sentences, embedding=late(model), plan=plan)
     store(directory, model)
     index = Index(directory)
     stats = search(IndexEngine(index), "birch river", ranker, 9).stats
     assert (stats.by_vectors, stats.embedded, stats.pairs) == (stats.candidates, 0, 2)
     (read, *_) = search(IndexEngine(index), "birch river", ranker, 1).hits
     texts = [segment.text for segment in sentences(read.document)]
-    alone = search(IndexEngine(index), "birch river", Ranker(late(model)), 9).hits
+    alone = search(IndexEngine(index), "birch river", Ranker(late(model), sentences), 9).hits
     (same,) = [hit for hit in alone if hit.document == read.document]
     best = max(same.segments, key=lambda evidence: evidence.score)
     assert len(texts) > 1
@@ -130,11 +134,11 @@ def test_token_vectors_find_no_candidates(directory: Path, bert: BertFactory) ->
     assert store(directory, model) == ["vectors"]
     index = Index(directory)
     assert (vector_sets(index.attachments), searched_sets(index.attachments)) == (["vectors"], [])
-    assert isinstance(open_engine(index, rankers=[Ranker(late(model))]), IndexEngine)
+    assert isinstance(open_engine(index, rankers=[Ranker(late(model), sentences)]), IndexEngine)
     for name in ("vectors", None):
         with pytest.raises(InputError, match="vectors of tokens find no candidates"):
             open_engine(index, match=VectorMatch(vectors=name), load=load_scorer)
-    assert Searcher(directory, Ranker(late(model))).vectors_model is None
+    assert Searcher(directory, Ranker(late(model), sentences)).vectors_model is None
     with IndexWriter(directory) as writer:
         single = precompute_vectors(load_scorer(model), sentences, str(model))
         assert attach(writer, [single]) == ["vectors-2"]
@@ -142,8 +146,10 @@ def test_token_vectors_find_no_candidates(directory: Path, bert: BertFactory) ->
     engine = open_engine(index, match=VectorMatch(), load=load_scorer)
     assert isinstance(engine, DenseEngine)
     assert set(engine.rank("birch river", 3).doc_ids) <= {d.doc_id for d in (*DOCUMENTS, LONG)}
-    assert isinstance(open_engine(index, rankers=[Ranker(late(model))]), IndexEngine)
-    assert isinstance(open_engine(index, rankers=[Ranker(load_scorer(model))]), DenseEngine)
+    assert isinstance(open_engine(index, rankers=[Ranker(late(model), sentences)]), IndexEngine)
+    assert isinstance(
+        open_engine(index, rankers=[Ranker(load_scorer(model), sentences)]), DenseEngine
+    )
 
 
 def test_one_model_has_a_set_of_each_kind(directory: Path, bert: BertFactory) -> None:
@@ -174,7 +180,7 @@ def test_missing_token_vectors_are_computed_in_slices(
     """They equal those that are attached at once; long documents get none."""
     monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 300)
     model = bert()
-    searcher = Searcher(directory, Ranker(late(model)))
+    searcher = Searcher(directory, Ranker(late(model), sentences))
     missing = MissingVectors.of(searcher)
     assert missing
     assert missing.documents == len(DOCUMENTS) + 1
@@ -200,7 +206,7 @@ def test_damaged_token_vectors_are_reported(directory: Path, bert: BertFactory) 
     values[::7] ^= 1
     values.tofile(file)
     with pytest.raises(ArtifactError, match="damaged attachment"):
-        search(IndexEngine(Index(directory)), "birch river", Ranker(late(model)), 3)
+        search(IndexEngine(Index(directory)), "birch river", Ranker(late(model), sentences), 3)
 
 
 def test_the_rounding_error_is_that_of_scores(directory: Path, bert: BertFactory) -> None:
@@ -251,4 +257,6 @@ def test_a_multi_vector_model_says_which_tokens_are_stored(
         attach(writer, [precompute_vectors(scorer, sentences, str(model))])
     with IndexWriter(tmp_path / "j") as writer:
         writer.add(LONG)
-    assert ranked(Index(tmp_path / "j"), Ranker(scorer)) == ranked(Index(directory), Ranker(scorer))
+    assert ranked(Index(tmp_path / "j"), Ranker(scorer, sentences)) == ranked(
+        Index(directory), Ranker(scorer, sentences)
+    )

@@ -43,7 +43,7 @@ from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shap
 from birchbark.errors import CheckpointError, InputError
 
 CONFIG = "config.json"
-FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+FILES = (CONFIG, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Checkpoint:
         It is equal only for models with equal log-odds or vectors, so that stored vectors remain
         valid when a model's scale is stated.
         """
-        names = [*FILES, "sentence_bert_config.json"]
+        names = [*FILES[1:], "sentence_bert_config.json"]
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
