@@ -13,8 +13,8 @@ from birchbark.records import Document, Segment
 from birchbark.show import terminal
 from birchbark.show.terminal import _passage, show_hits
 
-DOCUMENT = Document("canoe", {"title": "Birch canoe", "text": "It rides the river."})
-SEGMENT = Segment("canoe", 12, 31, "It rides\n the   river.")
+DOCUMENT = Document("canoe", {"title": "Birch canoe", "text": "It rides\n the   river."})
+SEGMENT = Segment("canoe", 12, 34, "It rides\n the   river.")
 MARKS = ((16, 21),)
 READ = Hit(DOCUMENT, 0.9, 0.2, 0.4, (Evidence(SEGMENT, 1.0, 0.4, MARKS),), 0.3)
 UNREAD = Hit(DOCUMENT, 0.5, 0.2, 0.0, (), 0.3, scored=False, snippet=Snippet(SEGMENT, MARKS))

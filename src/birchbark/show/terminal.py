@@ -186,7 +186,7 @@ def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
     line.stylize("green")
     if page is not None:
         line.append(f"p. {page}: ", "dim")
-    start, end = evidence.sentence or (0, len(evidence.segment.text))
+    start, end = evidence.shown
     marks = [(a - start, b - start) for a, b in evidence.marks if start <= a and b <= end]
     return line + _passage(evidence.text, marks, width - len(line))
 

@@ -31,12 +31,19 @@ class Evidence:
     sentence: tuple[int, int] | None = None
 
     @property
-    def text(self) -> str:
-        """The text to show: the sentence, or a segment without one, without a title before it."""
+    def shown(self) -> tuple[int, int]:
+        """Start and end in `segment.text` of what is shown.
+
+        This is the sentence, or else the segment's own text, without a title that precedes it.
+        """
         size = len(self.segment.text)
         own = max(0, size - (self.segment.end - self.segment.start))
-        start, end = self.sentence or (own, size)
-        return self.segment.text[start:end]
+        return self.sentence or (own, size)
+
+    @property
+    def text(self) -> str:
+        """The text that is shown; see `shown`."""
+        return self.segment.text[slice(*self.shown)]
 
     @property
     def begin(self) -> int:
