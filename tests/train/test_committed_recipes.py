@@ -20,6 +20,7 @@ def names_models(path: Path) -> bool:
 LARGER = list(filter(names_models, RECIPES))
 
 
+@pytest.mark.filterwarnings("ignore:.* does not state the scale")  # a model trained here
 @pytest.mark.parametrize(
     ("path", "larger"),
     [*((path, False) for path in RECIPES), *((path, True) for path in LARGER)],

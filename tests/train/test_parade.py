@@ -438,6 +438,7 @@ def test_the_top_k_are_exact(aggregation: str, tmp_path: Path) -> None:
             assert sum(query.stats.scored for query in work) < sum(map(len, run.rankings.values()))
 
 
+@pytest.mark.filterwarnings("ignore:.* does not state the scale")  # a model trained here
 def test_parade_as_ranker_embedding_and_teacher(tmp_path: Path) -> None:
     """It ranks with windows by default; it is no embedding model, and teaches only PARADE."""
     model, _ = write_parade(tmp_path / "m", "avg")

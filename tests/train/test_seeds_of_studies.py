@@ -120,6 +120,7 @@ def test_in_reranking(tmp_path: Path) -> None:
     check_means(outcome, tmp_path, "reranked", "new, both", runs)
 
 
+@pytest.mark.filterwarnings("ignore:.* does not state the scale")  # a model trained here
 def test_in_pipelines(tmp_path: Path) -> None:
     """A row whose stages name a variant is ranked once per seed, and its cost is measured once."""
     pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
