@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answers.answer import Evidence, Hit
+from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
@@ -213,5 +214,4 @@ def _found(hit: Hit) -> FoundDocument:
 
 
 def _read(evidence: Evidence) -> Sentence:
-    end = evidence.begin + len(evidence.text) if evidence.sentence else evidence.segment.end
-    return Sentence(text=evidence.text, start=evidence.begin, end=end, score=evidence.score)
+    return Sentence(**sentence_fields(evidence))

@@ -10,12 +10,11 @@ from birchbark.records import Segment, page_number
 
 
 def sentence_fields(evidence: Evidence) -> dict[str, Any]:
-    """Return the fields of a sentence that `highlight` has found, with offsets in its text."""
-    segment = evidence.segment
+    """Return the fields of the text that evidence shows, with offsets in its document or text."""
     return {
-        "start": segment.start,
-        "end": segment.end,
-        "text": segment.text,
+        "start": evidence.begin,
+        "end": evidence.begin + len(evidence.text),
+        "text": evidence.text,
         "score": evidence.score,
     }
 
