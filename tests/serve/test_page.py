@@ -24,7 +24,7 @@ from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
 from birchbark.score.attention_reader import attention
 from birchbark.score.load_scorer import load_scorer
-from birchbark.segment.sentences import sentences
+from birchbark.segment.passages import Passages
 from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
@@ -156,7 +156,7 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
     build_index(DOCUMENTS, tmp_path / "index")
     embedding = write_bert(tmp_path / "embedding")
     with IndexWriter(tmp_path / "index") as writer:
-        precompute_vectors(load_scorer(embedding), sentences, "embedding").attach(writer)
+        precompute_vectors(load_scorer(embedding), Passages(), "embedding").attach(writer)
     words = ("index", "--model", write_bert(tmp_path / "bert", labels=1), "--embedding", embedding)
     with running(*words, cwd=tmp_path) as (port, _):
         made = browser.new_context(**DESK).new_page()
@@ -248,11 +248,11 @@ def test_the_status_tells_what_was_read(desk: Any) -> None:
         desk, {**told, "unsplit_characters": 12_345, "models": ["m, int8 cross-encoder"]}
     )
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('Read 90 of 4,512 sentences in')")
+    desk.wait_for_selector("#status:has-text('Read 90 of 4,512 passages in')")
     status = desk.text_content("#status")
     assert "with m (int8); ranked by BM25, embedding and cross-encoder." in status
     assert desk.text_content("#notes") == (
-        "The embedding scored 1,210 sentences and the stored vectors of 7 documents. Not "
+        "The embedding scored 1,210 passages and the stored vectors of 7 documents. Not "
         "considered: 12,345 characters of long documents, because they are very long or time "
         "ran out."
     )
@@ -329,12 +329,12 @@ def test_rank_changes_are_shown(desk: Any) -> None:
 
 def test_incomplete_answers_are_completed(desk: Any) -> None:
     """The page searches again by itself while that reads more; the user can stop it."""
-    in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')"
+    in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ passages')"
     early = {"exact": False, "pairs": 4, "embedded": 3, "planned": 9}
     late = {**early, "timings_ms": {"waited": 0, "first_stage": 9, "total": 1700}}
     replace_answers(desk, late)
     ask(desk, "birch river")  # nothing more is read the second time
-    desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned sentences')")
+    desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned passages')")
     desk.wait_for_selector("#status button:text-is('Read the rest')")
     desk.wait_for_selector("#stop", state="hidden")
     desk.unroute("**/search/stream")
@@ -378,7 +378,7 @@ def test_errors_can_be_retried(desk: Any) -> None:
     desk.wait_for_selector("#status:has-text('The service is overloaded')")
     desk.unroute("**/search/stream")
     desk.click("#status button:text-is('Try again')")
-    desk.wait_for_selector("#status:text-matches('^Read [0-9]+ of [0-9]+ sentences')")
+    desk.wait_for_selector("#status:text-matches('^Read [0-9]+ of [0-9]+ passages')")
     replace_answers(desk, {"scored": 0}, done=False)
     ask(desk, "birch river")
     desk.wait_for_selector("#error:has-text('ended before the answer')")
