@@ -175,9 +175,7 @@ class Checkpoint:
     @property
     def fingerprint(self) -> str:
         """Hash of all that a model's scores depend on: its outputs and their scale."""
-        scale = self.scale
-        stated = f"-scale {scale.shift!r} {scale.temperature!r}" if scale.stated else ""
-        return self.outputs_fingerprint + stated
+        return self.outputs_fingerprint + self.scale.fingerprint
 
     @property
     def outputs_fingerprint(self) -> str:

@@ -41,6 +41,11 @@ class ScoreScale:
     temperature: float = 1.0
     stated: bool = False
 
+    @property
+    def fingerprint(self) -> str:
+        """A text that differs between scales; empty for a scale that is not stated."""
+        return f"-scale {self.shift!r} {self.temperature!r}" if self.stated else ""
+
     def probabilities(self, log_odds: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sigmoid of scaled log-odds (n,)."""
         scaled = (log_odds.astype(np.float64) - self.shift) / self.temperature

@@ -41,7 +41,7 @@ class RankedText:
         index: The text's position in the input, from 0.
         score: Its score, a probability of relevance from 0 to 1 for most models.
         text: The text.
-        evidence: The part of the text that has this score, which is the whole of a short text;
+        evidence: The part of the text with the highest score, which is the whole of a short text;
             empty if the model read nothing of it.
     """
 
@@ -63,9 +63,10 @@ def rank(
     """Rank texts by their relevance to `query`, best first; ties keep the order of the input.
 
     By default a text's score is the mean of two: the probability of relevance by the cross-encoder
-    and the cosine by the embedding. A text of more than 120 words is split into passages of whole
-    sentences; the cross-encoder reads the three passages with the most terms of the query, the
-    embedding the best of them, and the weighted mean of the passages counts.
+    and the cosine by the embedding, each on its model's scale. A text of more than 120 words is
+    split into passages of whole sentences; the cross-encoder reads the three passages with the most
+    terms of the query, the embedding the best of them, and the weighted mean of the passages
+    counts.
 
     A single model reads everything: a text longer than its input is split into chunks, and the
     text's score is that of its best chunk.

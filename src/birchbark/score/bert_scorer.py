@@ -39,14 +39,17 @@ class BertScorer:
     def _prepare(self) -> None:
         """Set what a subclass needs beside the session."""
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """Hash of the checkpoint and of the arithmetic; see OnnxSession.fingerprint."""
-        return self._session.fingerprint(self.checkpoint.fingerprint)
+        """Hash of the outputs, and the scale that the model states."""
+        return self.outputs_fingerprint + self.checkpoint.scale.fingerprint
 
     @cached_property
     def outputs_fingerprint(self) -> str:
-        """The same for the model's outputs, whatever their scale is."""
+        """Hash of the checkpoint and of the arithmetic, whatever the scale of the outputs is.
+
+        See OnnxSession.fingerprint. The weights are hashed once.
+        """
         return self._session.fingerprint(self.checkpoint.outputs_fingerprint)
 
     @property

@@ -19,10 +19,14 @@ class QuantizedScorer(ABC):
 
     A score must not depend on whether a vector was stored or has just been computed, so newly
     computed vectors are rounded, too.
+
+    Attributes:
+        bits: Bits per number of a vector.
+        no_rows: The arrays of `quantize` with zero rows each.
     """
 
-    def __init__(self, scorer: BiEncoderScorer, bits: int) -> None:
-        """Wrap `scorer`. bits: bits per number of a vector."""
+    def __init__(self, scorer: BiEncoderScorer, bits: int, no_rows: QuantizedVectors) -> None:
+        """Wrap `scorer`. bits: bits per number of a vector. no_rows: see above."""
         self.name, self.kind = scorer.name, scorer.kind
         self.encoding, self.vocabulary = scorer.encoding, scorer.vocabulary
         self.width = scorer.width
@@ -32,7 +36,7 @@ class QuantizedScorer(ABC):
             scorer.spans,
             scorer.encode,
         )
-        self.bits = bits
+        self.bits, self.no_rows = bits, no_rows
 
     @abstractmethod
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
@@ -44,11 +48,6 @@ class QuantizedScorer(ABC):
 
         InputError if a text is too long.
         """
-
-    @property
-    @abstractmethod
-    def no_rows(self) -> QuantizedVectors:
-        """The arrays of `quantize` with zero rows each."""
 
     @abstractmethod
     def compare(

@@ -35,11 +35,10 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
 
     def __init__(self, scorer: LateInteractionScorer, bits: int) -> None:
         """Wrap `scorer`. bits: 8 or 4; InputError for others."""
-        super().__init__(scorer, bits)
+        no_vectors = np.empty((0, scorer.checkpoint.vector_size), np.float32)
+        no_rows = quantize_token_vectors(no_vectors, bits) | {PER_SEGMENT: np.empty(0, np.uint32)}
+        super().__init__(scorer, bits, no_rows)
         self._scorer = scorer
-        size = scorer.checkpoint.vector_size
-        self._no_rows = quantize_token_vectors(np.empty((0, size), np.float32), bits)
-        self._no_rows[PER_SEGMENT] = np.empty(0, np.uint32)
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See Scorer. The query is rounded, too, to integers of 16 bits or somewhat fewer."""
@@ -53,11 +52,6 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
             | {PER_SEGMENT: np.array([len(vectors)], np.uint32)}
             for vectors in self._scorer.embed(token_ids)
         ]
-
-    @property
-    def no_rows(self) -> QuantizedVectors:
-        """See QuantizedScorer."""
-        return self._no_rows
 
     def compare(
         self, query: str, documents: Sequence[Mapping[str, NDArray[Any]]]

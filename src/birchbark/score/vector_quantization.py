@@ -86,9 +86,8 @@ class QuantizedEmbeddingScorer(QuantizedScorer):
 
     def __init__(self, scorer: EmbeddingScorer, bits: int) -> None:
         """Wrap `scorer`. bits: one of BITS; InputError for others."""
-        super().__init__(scorer, bits)
+        super().__init__(scorer, bits, quantize_vectors(scorer.embed([]), bits))
         self._scorer = scorer
-        self._no_rows = quantize_vectors(scorer.embed([]), bits)
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See Scorer."""
@@ -104,19 +103,12 @@ class QuantizedEmbeddingScorer(QuantizedScorer):
             for i in range(len(token_ids))
         ]
 
-    @property
-    def no_rows(self) -> QuantizedVectors:
-        """See QuantizedScorer."""
-        return self._no_rows
-
     def compare(
         self, query: str, documents: Sequence[Mapping[str, NDArray[Any]]]
     ) -> list[Float32s]:
         """See QuantizedScorer."""
         if not documents:
             return []
-        joined = {
-            name: np.concatenate([rows[name] for rows in documents]) for name in self._no_rows
-        }
+        joined = {name: np.concatenate([rows[name] for rows in documents]) for name in self.no_rows}
         ends = np.cumsum([len(rows["vectors"]) for rows in documents])
         return np.split(self._scorer.cosines(query, dequantize_vectors(joined)), ends[:-1])

@@ -152,7 +152,7 @@ class EvidenceResponse(SegmentResponse):
 
     sentence: tuple[int, int] | None = Field(
         description="Start and end in `text` of its sentence with the most terms of the query; "
-        "null if the segment is one sentence."
+        "null if the segment is one sentence, and after the first 20 segments of a hit."
     )
     score: float = Field(description="Probability of relevance.")
     weight: float

@@ -106,7 +106,8 @@ class Candidates:
     def complete_embedding(self, position: int, read: int) -> None:
         """Make evidence from `read` segments comparable with that from all of them.
 
-        Otherwise every document with stored vectors would rank above those without.
+        Under a weighted sum, every document with stored vectors would otherwise rank above those
+        without. A mean stays as it is.
         """
         of_read = self._ranker.max_evidence(read)
         of_all = self._ranker.max_evidence(max(read, int(self.segments[position])))
