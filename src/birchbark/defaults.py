@@ -46,7 +46,7 @@ RETRIEVAL_DEPTH: Final = 1000
 
 # Re-ranking
 RERANKING_DEPTH: Final = 100
-PASSAGE_SIZE: Final = 120  # words; `studies/default-segments.toml` compares sizes
+PASSAGE_SIZE: Final = 120  # words; `studies/default-segments.toml` is to compare sizes
 SEGMENTS: Final = f"passages:{PASSAGE_SIZE}"
 WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
 WINDOW_OVERLAP: Final = 50
