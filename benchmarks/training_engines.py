@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class TrainingEngine(Peer):
 
 def _birchbark(precision: str) -> Train:
     def train(task: TrainingTask) -> TrainingResult:
-        learner, sampler = _learner(task, precision)
+        learner, sampler = open_learner(task, {"batch": BATCH, "precision": precision})
         start = time.perf_counter()
         losses = tuple(learner.step(number, SEED) for number in range(sampler.steps))
         seconds = time.perf_counter() - start
@@ -70,8 +70,19 @@ def _birchbark(precision: str) -> Train:
     return train
 
 
-def _learner(task: TrainingTask, precision: str) -> tuple[Any, Any]:
-    """Return the learner and sampler that `birchbark train` would use, without an output folder."""
+def open_learner(
+    task: TrainingTask,
+    schedule: Mapping[str, Any],
+    *,
+    kind: str = "pointwise",
+    texts: int | None = None,
+    device: str = "cpu",
+) -> tuple[Any, Any]:
+    """Return the learner and sampler that `birchbark train` would use, without an output folder.
+
+    schedule: further settings of the schedule. kind: the objective. texts: the number of texts of a
+    list, with one relevant text each; None for single pairs.
+    """
     from birchbark.checkpoint.checkpoint import open_any_head
     from birchbark.checkpoint.tokenizer import CheckpointTokenizer
     from birchbark.train.dataset import load_datasets
@@ -81,35 +92,32 @@ def _learner(task: TrainingTask, precision: str) -> tuple[Any, Any]:
     from birchbark.train.read_config import read_training
     from birchbark.train.sampler import Sampler
 
-    training = read_training(_configuration(task, precision), task.pairs)
-    base = open_any_head(task.model, training.base)
-    root = task.pairs.parent
-    tokenizer, tokens = CheckpointTokenizer(base), task.pairs.with_suffix(".tokens")
-    datasets = load_datasets(training, root, tokenizer, lambda text: None, tokens)
-    sampler = Sampler(datasets, training.schedule, SEED, 1)
-    network = open_network(base, training.initialisation, SEED, "cpu")
-    return Learner(network, datasets, sampler, ProcessGroup()), sampler
-
-
-def _configuration(task: TrainingTask, precision: str) -> dict[str, Any]:
-    """Return the configuration that `birchbark train` would read."""
-    return {
+    configuration = {
         "title": "speed",
         "base": str(task.model),
         "seed": SEED,
         "max_length": MAX_TOKENS,
         "model": {"dropout": task.dropout},
-        "data": [{"name": "pairs", "files": [task.pairs.name], "objective": {"kind": "pointwise"}}],
+        "data": [{"name": "pairs", "files": [task.pairs.name], "objective": {"kind": kind}}],
         "schedule": {
-            "batch": BATCH,
             "learning_rate": RATE,
             "warmup": 0.0,
             "weight_decay": DECAY,
             "clip": CLIP,
-            "precision": precision,
+            **schedule,
             **({"steps": task.steps} if task.steps else {"epochs": 1}),
         },
     }
+    if texts:
+        configuration["lists"] = {"each": "positive", "texts": texts}
+    training = read_training(configuration, task.pairs)
+    base = open_any_head(task.model, training.base)
+    root = task.pairs.parent
+    tokenizer, tokens = CheckpointTokenizer(base), task.pairs.with_suffix(".tokens")
+    datasets = load_datasets(training, root, tokenizer, lambda text: None, tokens)
+    sampler = Sampler(datasets, training.schedule, SEED, 1)
+    network = open_network(base, training.initialisation, SEED, device)
+    return Learner(network, datasets, sampler, ProcessGroup()), sampler
 
 
 def _trainer(bf16: bool = False, sampling: str = "random") -> Train:
