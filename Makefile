@@ -32,7 +32,7 @@ test: .venv/ready-test .venv/ready-model
 # Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile tests/train tests/device \
-	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/benchmarks/test_training_gpu.py tests/test_notebooks.py
+	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_notebooks.py
 
 .venv-train/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-train

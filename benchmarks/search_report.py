@@ -241,11 +241,11 @@ NOTES = """
 
 “3 of 20”: the cross-encoder reads the three best segments of each of the 20 best candidates, by
 first stage and embedding. “3 each, 60 pairs”: three of each of as many candidates as 60 pairs
-suffice for. “1 by terms”: the embedding reads one segment of each candidate, chosen by the terms of
-the query. Segments are sentences; the passages of DL19 are read whole. Pairs: what the
-cross-encoder read per query, plus what the embedding read; fewer than the plan allows where the 10
-best were known earlier. The weight of the first stage is .2 unless stated otherwise; embedding and
-cross-encoder have equal weights.
+suffice for. “Embedding reads 1”: one segment of each candidate, chosen by the terms of the query.
+Segments are sentences; the passages of DL19 are read whole. Pairs: what the cross-encoder read per
+query, plus what the embedding read; fewer than the plan allows where the 10 best were known
+earlier. The weight of the first stage is .2 unless stated otherwise; embedding and cross-encoder
+have equal weights.
 
 Exact answers equal those that a plan gives without a deadline. Rows that take longer than others
 are timed for fewer queries (the column says how many), in the same random order. “New”: a searcher

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from birchbark import Interpolation, Ranker, defaults
-from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import parse_count
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
@@ -20,7 +20,7 @@ DEFAULT_PLAN = ReadingPlan(
     documents=parse_count(defaults.READ_DOCUMENTS, "documents"),
     pairs=parse_count(defaults.READ_PAIRS, "pairs"),
     embedded=parse_count(defaults.EMBED_SEGMENTS, "embedded"),
-    select=Select(defaults.SELECT),
+    embedded_documents=parse_count(defaults.EMBED_DOCUMENTS, "embedded_documents"),
 )
 
 FIRST, EVERYTHING, STORED, COMPUTED, NONE = GROUPS = (
@@ -123,8 +123,7 @@ def _by_pairs() -> Iterator[ReadingPlan]:
 
 def _computed() -> Iterator[Row]:
     plans = [
-        replace(plan, embedded=embedded, select=select)
-        for select in Select
+        replace(plan, embedded=embedded)
         for embedded in (1, 2)
         for plan in (*_grid(), *_by_pairs())
         if (plan.segments == 3 and plan.documents in (20, 30)) or plan.pairs == DEFAULT_PLAN.pairs
@@ -134,10 +133,9 @@ def _computed() -> Iterator[Row]:
 
 
 def _without_vectors(plan: ReadingPlan) -> Row:
-    embedded = f"{plan.embedded} by {plan.select}"
     return Row(
-        f"no vectors, embedding reads {embedded}, cross-encoder {_read(plan)}",
-        f"{embedded}, {_short(plan)}",
+        f"no vectors, embedding reads {plan.embedded}, cross-encoder {_read(plan)}",
+        f"{plan.embedded} embedded, {_short(plan)}",
         COMPUTED,
         plan=plan,
         vectors=False,
@@ -159,18 +157,15 @@ def _short(plan: ReadingPlan) -> str:
 
 
 def _without_embedding() -> Iterator[Row]:
-    for select in Select:
-        of_terms = replace(DEFAULT_PLAN, select=select)
-        yield _bare(of_terms)
-        if select is Select.TERMS:
-            for documents in (30, 100):
-                yield _bare(replace(of_terms, documents=documents, pairs=None))
+    yield _bare(DEFAULT_PLAN)
+    for documents in (30, 100):
+        yield _bare(replace(DEFAULT_PLAN, documents=documents, pairs=None))
 
 
 def _bare(plan: ReadingPlan) -> Row:
     return Row(
-        f"no embedding, cross-encoder reads {_read(plan)}, by {plan.select}",
-        f"{_short(plan)}, by {plan.select}",
+        f"no embedding, cross-encoder reads {_read(plan)}",
+        _short(plan),
         NONE,
         embedding=False,
         plan=plan,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from safetensors.numpy import save_file
+from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
@@ -91,6 +92,21 @@ def bert(tmp_path: Path) -> Callable[..., Path]:
         return write_bert(directory, **choices)  # type: ignore[arg-type]
 
     return write
+
+
+def write_static(directory: Path, table: Float32s, name: str = "embedding.weight") -> Path:
+    """A static embedding of VOCABULARY, as sentence-transformers writes it: without config.json.
+
+    table: a row for each token. name: that of the table.
+    """
+    directory.mkdir(parents=True)
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    BertWordPieceTokenizer(str(directory / "vocab.txt")).save(str(directory / "tokenizer.json"))
+    save_file({name: table}, directory / "model.safetensors")
+    kind = "sentence_transformers.models.StaticEmbedding"
+    modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
+    (directory / "modules.json").write_text(json.dumps(modules))
+    return directory
 
 
 def write_bert(

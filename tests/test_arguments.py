@@ -506,7 +506,7 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     ),
     "an aggregation": (lambda i: load_ranker(aggregate=Max()), "aggregate is not a text"),
     "a precision": (lambda i: load_ranker(precision="int4"), "precision"),
-    "a selection": (lambda i: load_ranker(select="x"), "select"),
+    "a number to embed": (lambda i: load_ranker(embed_documents="x"), "embed_documents"),
     "a list of models": (lambda i: rank("a", ["b"], ["l3"]), "not a model: expected its name"),
     "a top that is no integer": (lambda i: rank("a", ["b"], WordScorer(), 1.0), "whole number"),
     "no top": (lambda i: search(IndexEngine(i), "a", (), None), "top is out of range"),

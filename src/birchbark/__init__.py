@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.searcher import Searcher
     from birchbark.pipeline.settings.duo import Duo
     from birchbark.pipeline.settings.ranker import Ranker
-    from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+    from birchbark.pipeline.settings.reading_plan import ReadingPlan
     from birchbark.records import Document, Qrels, Query, Ranking, Run, Segment
     from birchbark.retrieve.bm25 import BM25
     from birchbark.retrieve.engine import IndexEngine
@@ -94,7 +94,6 @@ _HOME = {
     "rank": "pipeline.rank_texts",
     "Ranker": "pipeline.settings.ranker",
     "ReadingPlan": "pipeline.settings.reading_plan",
-    "Select": "pipeline.settings.reading_plan",
     "rerank": "pipeline.rerank",
     "search": "pipeline.search",
     "Searcher": "pipeline.searcher",
@@ -160,7 +159,6 @@ __all__ = [
     "SearchStats",
     "Searcher",
     "Segment",
-    "Select",
     "Snippet",
     "Sum",
     "TfIdf",

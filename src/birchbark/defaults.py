@@ -13,6 +13,7 @@ from typing import Final, Literal
 MODEL: Final = "birchbark-minilm-l6"  # ships with the package
 SMALL_MODEL: Final = "birchbark-minilm-l3"  # ships with the package
 EMBEDDING: Final = "birchbark-embedding-l6"  # ships with the package
+STATIC_EMBEDDING: Final = "birchbark-static"  # ships with the package
 EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
@@ -31,6 +32,7 @@ INDEXED_FIELD: Final = "contents"
 INDEXED_FIELD_PARTS: Final = ("title", "text")
 READ_FIELDS: Final = ("text",)  # which models read after the title
 VECTOR_BITS: Final = 16
+STATIC_BITS: Final = 8  # static embeddings
 TOKEN_VECTOR_BITS: Final = 8  # late interaction: a vector per token
 
 # First stage: BM25 and RM3 with Anserini's parameters
@@ -63,10 +65,10 @@ READ_SEGMENTS: Final = "3"  # of each document; `make bench-search` compares pla
 READ_DOCUMENTS: Final = "all"
 READ_PAIRS: Final = "40"
 EMBED_SEGMENTS: Final = "2"  # of each document without stored vectors
+EMBED_DOCUMENTS: Final = "60"  # of the candidates with static vectors only
 TEXT_SEGMENTS: Final = 3  # of each text to rank
 EMBED_TEXT_SEGMENTS: Final = 1
 HIGHLIGHTS: Final = 3  # sentences of each text
-SELECT: Final[Literal["terms", "tokens"]] = "terms"
 DUO_DEPTH: Final = 10
 DUO_AGGREGATION: Final = "sum"
 RESCORE_DEPTH: Final = 20  # best documents by int8, which are rescored in fp32

@@ -77,7 +77,7 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
         "read_documents",
         "read_pairs",
         "embed_segments",
-        "select",
+        "embed_documents",
         "duo",
         "duo_depth",
         "duo_aggregate",

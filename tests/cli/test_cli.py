@@ -283,8 +283,13 @@ def test_invalid_input_is_one_line(
             ("--embedding", "none", "--embed-segments", "2"),
             "--embed-segments has no effect without an embedding",
         ),
+        (
+            ("--embedding", "none", "--embed-documents", "9"),
+            "--embed-documents has no effect without an embedding",
+        ),
         (("--read-segments", "0"), "invalid --read-segments: expected 1 or more, or all"),
         (("--read-documents", "few"), "invalid --read-documents: expected 1 or more"),
+        (("--embed-documents", "0"), "invalid --embed-documents: expected 1 or more, or all"),
         (("--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more, or all"),
         (
             ("--read-segments", "2", "--max-segments", "5"),

@@ -16,7 +16,7 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
 from birchbark.score import precision as precision_module
 from birchbark.score.load_scorer import load_scorer
@@ -30,6 +30,7 @@ DEFAULT = ReadingPlan(
     documents=parse_count(defaults.READ_DOCUMENTS, "read_documents"),
     pairs=int(defaults.READ_PAIRS),
     embedded=int(defaults.EMBED_SEGMENTS),
+    embedded_documents=int(defaults.EMBED_DOCUMENTS),
 )
 ALL = ReadingPlan(documents=DEFAULT.documents)
 Make = Callable[..., Ranker]
@@ -123,17 +124,29 @@ def test_everything_is_read_where_it_must_be(make: Make, options: dict[str, Any]
 
 def test_what_is_given_counts(make: Make) -> None:
     """Options of the plan override its defaults one by one."""
-    assert make(read_segments="7").plan == ReadingPlan(7, DEFAULT.documents, DEFAULT.pairs, 2)
-    assert make(read_segments="all").plan == ReadingPlan(None, DEFAULT.documents, None, 2)
+    assert make(read_segments="7").plan == replace(DEFAULT, segments=7)
+    assert make(read_segments="all").plan == replace(DEFAULT, segments=None, pairs=None)
     assert make(read_segments="all", read_pairs="9").plan.pairs == 9
-    assert make(read_pairs="all", read_documents="5").plan == ReadingPlan(3, 5, None, 2)
+    few = make(read_pairs="all", read_documents="5")
+    assert few.plan == replace(DEFAULT, documents=5, pairs=None)
     assert make(read_documents="all").plan.documents is None
     assert make(embed_segments="all").plan.embedded is None
     assert make(aggregate="mean", embed_segments="3").plan.embedded == 3
     assert make(aggregate="mean", read_segments="2").plan.segments == 2
     assert make(model="vectors", read_segments="2").plan.segments == 2
-    assert make(select="tokens").plan.select is Select.TOKENS
     assert make(model="vectors", embedding="cross").embedding
+
+
+def test_how_many_documents_are_embedded(make: Make) -> None:
+    """A number or all; by default all where all segments are read for lack of a choice."""
+    assert make().plan.embedded_documents == int(defaults.EMBED_DOCUMENTS)
+    assert make(embed_documents="7").plan == replace(DEFAULT, embedded_documents=7)
+    assert make(embed_documents="all").plan == replace(DEFAULT, embedded_documents=None)
+    assert make(read_segments="all").plan.embedded_documents == DEFAULT.embedded_documents
+    assert make(aggregate="mean").plan.embedded_documents is None
+    assert make(aggregate="mean", embed_documents="7").plan == replace(ALL, embedded_documents=7)
+    with pytest.raises(InputError, match="invalid embed_documents: expected 1 or more, or all"):
+        make(embed_documents="0")
 
 
 def test_rescoring_is_for_rankers_that_read_everything(make: Make) -> None:
@@ -143,11 +156,14 @@ def test_rescoring_is_for_rankers_that_read_everything(make: Make) -> None:
     assert make(precision="fp32", read_segments="all").precise is None
 
 
-@pytest.mark.parametrize("name", ["segments", "documents", "pairs", "embedded"])
+@pytest.mark.parametrize(
+    "name", ["segments", "documents", "pairs", "embedded", "embedded_documents"]
+)
 @pytest.mark.parametrize("number", [0, -3])
 def test_numbers_below_1_are_refused(name: str, number: int) -> None:
     """The message names the number and says what is wanted."""
-    message = rf"number of {name} to read is out of range: expected 1 or more, .*found {number}"
+    count = name.replace("_", " ")
+    message = rf"number of {count} to read is out of range: expected 1 or more, .*found {number}"
     with pytest.raises(InputError, match=message):
         ReadingPlan(**{name: number})
 
@@ -211,7 +227,9 @@ def test_a_model_without_a_scale_is_told_of(bert: Callable[..., Path]) -> None:
         make_ranker(replace(mixed, **alone), models)
 
 
-@pytest.mark.parametrize("option", ["embedding_weight = 0.5", "embed_segments = '2'"])
+@pytest.mark.parametrize(
+    "option", ["embedding_weight = 0.5", "embed_segments = '2'", "embed_documents = '9'"]
+)
 def test_options_of_an_embedding_need_one(tmp_path: Path, option: str) -> None:
     """In a file, too, they are refused if the embedding is `none`."""
     name = option.partition(" ")[0]

@@ -18,7 +18,7 @@ from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
@@ -122,20 +122,18 @@ def test_limits_are_at_least_1(segments: int | None, length: int | None) -> None
         Limit(segments, length)
 
 
-@pytest.mark.parametrize("select", Select)
 @pytest.mark.parametrize("segmenter", [sentences, whole, Windows(20, 5)])
 @pytest.mark.parametrize("budget", [None, 60.0])
 def test_a_plan_bounds_what_is_read_of_every_document(
     tmp_path: Path,
     bert: Callable[..., Path],
-    select: Select,
     segmenter: Segmenter,
     budget: float | None,
 ) -> None:
     """However long a document or its sentences are, at most two chunks of each are read."""
     documents = [Document(name, {"title": "", "text": text}) for name, text in HOSTILE.items()]
     engine = IndexEngine(build_index(documents, tmp_path / "i"))
-    plan = ReadingPlan(segments=2, embedded=1, select=select)
+    plan = ReadingPlan(segments=2, embedded=1)
     scorer, embedding = load_scorer(bert(labels=1, positions=64)), load_scorer(bert())
     ranker = Ranker(scorer, segmenter, embedding=embedding, plan=plan)
     first = Ranking.of(list(HOSTILE), range(len(HOSTILE), 0, -1))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 
 from birchbark.combine.interpolate import Interpolation
 from birchbark.deadline import Deadline
-from birchbark.errors import InputError
 from birchbark.pipeline.reading import stretches
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.choose import SegmentChoice, SelectedSegments
@@ -22,10 +19,9 @@ from birchbark.pipeline.reading.query_scoring import QueryScoring
 from birchbark.pipeline.reading.reader import DocumentReader, RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Document, Ranking, Segment
 from birchbark.retrieve.term_overlap import TermIndex
-from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
@@ -233,39 +229,3 @@ def test_a_long_blank_document_is_no_timeout(monkeypatch: pytest.MonkeyPatch) ->
             scoring.run()
             assert scoring.stats.exact
             assert [h.document.doc_id for h in scoring.hits() if h.segments] == ["d1"]
-
-
-class Cased(WordScorer):
-    """A scorer with token ids of its own."""
-
-    encoding = "other"
-
-
-def test_selection_by_token_embeddings(bert: Callable[..., Path]) -> None:
-    """Texts are encoded for the model that the embeddings come from, whatever the main scorer."""
-    store = Texts("iron stone engine\n\nbirch canoe\n\nthe bees dance")
-    first = Ranking.of(["d0"], [1.0])
-    plan = ReadingPlan(segments=1, embedded=1, select=Select.TOKENS)
-    ranker = Ranker(Cased(30), paragraphs, embedding=load_scorer(bert()), plan=plan)
-    readers = RankerReaders(store, ranker)
-    scoring = TopKScoring(readers, "birch canoe", first, 1)
-    scoring.run()
-    (hit,) = scoring.hits()
-    assert [part.segment.text for part in hit.segments] == ["birch canoe"]
-    other = readers.with_ranker(replace(ranker, depth=3))
-    assert other.token_embeddings() is readers.token_embeddings()
-    ranker = Ranker(WordScorer(30), paragraphs, plan=replace(plan, embedded=None))
-    with pytest.raises(InputError, match="no token embeddings to select by: expected a BERT mod"):
-        TopKScoring(RankerReaders(store, ranker), QUERY, first, 1)
-
-
-def test_cosines_of_token_embeddings(bert: Callable[..., Path]) -> None:
-    """They are 1 for the query itself, do not depend on word order, and 0 without tokens."""
-    scorer = load_scorer(bert())
-    readers = RankerReaders(Texts(), Ranker(scorer, plan=ReadingPlan(select=Select.TOKENS)))
-    tokens = readers.token_embeddings()
-    scores = tokens.scores("birch river", ["birch river", "river birch", "", "iron bee"])
-    assert scores[:3] == pytest.approx([1, 1, 0], abs=1e-5)
-    assert scores[3] < 1
-    assert tokens.scores("", ["birch"]).tolist() == [0]
-    assert tokens.scores("birch", []).tolist() == []

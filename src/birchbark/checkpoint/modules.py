@@ -1,6 +1,7 @@
 """Of which modules does a model of sentence-transformers consist?
 
-modules.json lists them: the encoder (Transformer), and what is applied to its token vectors.
+modules.json lists them: the encoder (Transformer), and what is applied to its token vectors; or
+StaticEmbedding, which is a table of token vectors (static_embedding.py).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any
 from birchbark.checkpoint.json_files import read_any, read_object
 from birchbark.errors import CheckpointError
 
-TRANSFORMER, POOLING = "Transformer", "Pooling"
+TRANSFORMER, POOLING, STATIC = "Transformer", "Pooling", "StaticEmbedding"
 DENSE, LAYER_NORM, NORMALIZE, DROPOUT = "Dense", "LayerNorm", "Normalize", "Dropout"
 MASK = "MultiVectorMask"  # says which tokens' vectors are compared
 WITH_WEIGHTS = (DENSE, LAYER_NORM)  # modules with a safetensors file of their own
-MODULES = {TRANSFORMER, POOLING, DENSE, LAYER_NORM, NORMALIZE, DROPOUT, MASK}
+MODULES = {TRANSFORMER, POOLING, STATIC, DENSE, LAYER_NORM, NORMALIZE, DROPOUT, MASK}
 PACKAGES = ("sentence_transformers", "pylate")  # others bring code of their own
 
 
@@ -56,13 +57,16 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
                 wanted="a folder in it",
                 found=folder[:80],
             )
+    if kinds[:1] == [STATIC] and kinds[1:] in ([], [NORMALIZE]):
+        return list(zip(kinds, folders, strict=True))
     counts = [kinds.count(kind) for kind in (TRANSFORMER, POOLING)]
     pooled = [kind for kind in kinds if kind != DROPOUT][1:2] == [POOLING]
     if kinds and (kinds[0] != TRANSFORMER or counts not in ([1, 0], [1, int(pooled)])):
         raise CheckpointError(
             "unsupported modules in modules.json",
             where=str(root),
-            wanted=f"{TRANSFORMER}, {POOLING}, and then {DENSE}, {LAYER_NORM} or {NORMALIZE}",
+            wanted=f"{TRANSFORMER}, {POOLING}, and then {DENSE}, {LAYER_NORM} or {NORMALIZE}; or "
+            f"{STATIC} and {NORMALIZE}",
             found=", ".join(kinds),
         )
     return list(zip(kinds, folders, strict=True))

@@ -39,9 +39,12 @@ class CheckpointTokenizer:
         self._where = where = str(checkpoint.directory)
         self._tokenizer = load_tokenizer(checkpoint)
         _check_size(self._tokenizer, checkpoint)
-        with convert_errors(where):
-            self._single = _frame(self._tokenizer.encode("a"), 1, where)
-            self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
+        if checkpoint.family.static:
+            self._single, self._pair = _bare_frame(1), _bare_frame(2)
+        else:
+            with convert_errors(where):
+                self._single = _frame(self._tokenizer.encode("a"), 1, where)
+                self._pair = _frame(self._tokenizer.encode("a", "a"), 2, where)
         _check_frames([*self._single, *self._pair], checkpoint)
         self.single_overhead, self.pair_overhead = (
             sum(len(ids) for ids, _ in frame[::2]) for frame in (self._single, self._pair)
@@ -208,6 +211,11 @@ def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], lis
     return parts
 
 
+def _bare_frame(texts: int) -> list[tuple[list[int], list[int]]]:
+    """Return the parts of an input of `texts` texts without special tokens; see `_frame`."""
+    return [([], [0] if part % 2 else []) for part in range(2 * texts + 1)]
+
+
 def _check_size(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
     """Raise CheckpointError if the numbers of tokens and of token embeddings do not match.
 
@@ -230,7 +238,7 @@ def _check_frames(parts: Sequence[tuple[list[int], list[int]]], checkpoint: Chec
     """Raise CheckpointError for special tokens or token types that have no embedding."""
     rows, type_rows = checkpoint.config.vocabulary, max(2, checkpoint.config.types)
     for ids, types in parts:
-        if max(ids) >= rows or max(types) >= type_rows:
+        if max(ids, default=0) >= rows or max(types, default=0) >= type_rows:
             raise CheckpointError(
                 "special tokens and weights do not match",
                 where=str(checkpoint.directory),

@@ -12,6 +12,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, report_intake
 from birchbark.cli.index_attach import (
+    NO_VECTORS,
     attach_and_report,
     attach_command,
     detach_command,
@@ -196,7 +197,9 @@ def build(
 
     check_given_options()
     refuse_existing(directory, replace=replace)
-    precomputations = make_precomputations(tokens, vectors, pooling, vector_bits, segments)
+    static = vectors != NO_VECTORS
+    computed = vectors if static else None
+    precomputations = make_precomputations(tokens, computed, pooling, vector_bits, segments)
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(
         analyzer,
@@ -216,6 +219,7 @@ def build(
         format_name=format_name,
         replace=replace,
         shards=shards,
+        static=static,
     )
     if unread := index.unread_fields:
         notify(f"note: searched but not read by models (see --read): {', '.join(unread)}")
@@ -236,8 +240,9 @@ def build(
         attach_and_report(directory, precomputations)
     if not vectors:
         notify(
-            "stored vectors would make searches faster: compute them with `birchbark index attach "
-            f"{directory}`, or let `birchbark serve {directory}` compute them while idle"
+            "vectors by BERT would make searches faster and better still: compute them with "
+            f"`birchbark index attach {directory}`, or let `birchbark serve {directory}` compute "
+            "them while idle"
         )
 
 

@@ -18,6 +18,8 @@ from birchbark.show.plural import plural
 if TYPE_CHECKING:
     from birchbark.pipeline.stored.precompute import Precomputation
 
+NO_VECTORS = "none"
+
 
 def _check_model(
     context: click.Context, parameter: click.Parameter, value: str | None
@@ -61,7 +63,8 @@ precompute_options = option_group(
         metavar="[MODEL]",
         callback=_check_model,
         help="Store the vectors of segments, so that searches are faster and compare the query "
-        f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}.",
+        f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}. A new "
+        f"index has vectors by {defaults.STATIC_EMBEDDING}, unless MODEL is {NO_VECTORS}.",
     ),
     option(
         "--pooling",

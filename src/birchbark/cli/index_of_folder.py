@@ -61,17 +61,22 @@ def build_from(
     format_name: str | None = None,
     replace: bool = False,
     shards: int | None = None,
+    static: bool = True,
 ) -> Index:
     """Build the index of a collection or of a folder's files, and show the progress.
 
-    schema: None for the default; a folder's is extended by the fields of files. For the other
-    arguments see `read_collection` and `build_index`.
+    schema: None for the default; a folder's is extended by the fields of files. static: whether
+    static vectors are stored with it. For the other arguments see `read_collection` and
+    `build_index`.
     """
     from birchbark.collection.documents import collection_format, read_collection
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.index.build_index import Schema, build_index
+    from birchbark.index.sharded_writer import open_writer
+    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
+    from birchbark.pipeline.upkeep.update_index import attach
 
     schema = schema or Schema()
 
@@ -89,6 +94,9 @@ def build_from(
 
     with progress("indexing") as advance:
         index = build(advance)
+    if static:
+        with open_writer(directory) as writer:
+            attach(writer, [static_vectors()], progress)
     _report_language(index)
     return index
 

@@ -243,7 +243,7 @@ _model_options = option_group(
         help="Arithmetic of BERT. int8 (on the CPU), bf16 and fp16 (on a GPU) are faster, with "
         "scores close to fp32 (see birchbark model check). With int8 and --read-segments all, fp32 "
         f"rescores the top segments of the {defaults.RESCORE_DEPTH} best documents. auto: in "
-        "serve and mcp, int8 for the bundled models if the processor has VNNI instructions; "
+        "search, serve and mcp, int8 for the bundled models if the processor has VNNI instructions; "
         "otherwise fp32.",
     ),
     device_option,
@@ -316,15 +316,15 @@ _reading_options = option_group(
         "--embed-segments",
         metavar="N",
         default=defaults.EMBED_SEGMENTS,
-        help="Number of segments that the embedding reads of a document without stored vectors, "
-        "chosen by --select; or all.",
+        help="Number of segments that the embedding reads of a document without stored vectors; or "
+        "all.",
     ),
     option(
-        "--select",
-        type=click.Choice(["terms", "tokens"]),
-        default=defaults.SELECT,
-        help="How segments without vectors are chosen: by the query terms in them, or by the "
-        "cosine of the model's token embeddings.",
+        "--embed-documents",
+        metavar="N",
+        default=defaults.EMBED_DOCUMENTS,
+        help="Number of candidates that the embedding reads if the index has only static vectors "
+        "of them; the others are judged by these; or all.",
     ),
     option(
         "--max-segments",

@@ -105,7 +105,7 @@ def command(
         else:
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(searcher.search, text, 1)  # loads compiled code while models are loaded
-                loaded = make_rankers(models, **choices)
+                loaded = make_rankers(models, **choices, auto_int8=device == defaults.DEVICE)
             with stored_scores(loaded, scores) as rankers:
                 searcher = open_searcher(model=rankers)
                 if budget is not None:

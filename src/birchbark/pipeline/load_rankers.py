@@ -18,7 +18,7 @@ from birchbark.errors import InputError
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.settings.duo import Duo
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.settings.reading_plan import ReadingPlan, Select
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import (
     ALL,
     AUTO,
@@ -45,9 +45,9 @@ def load_ranker(**options: Any) -> Ranker:
         options: Options of `birchbark rerank`, with the same defaults: model, pooling, depth,
             segments, aggregate, first_stage_weight, first_stage_scale, max_segments, max_length,
             query_tokens, embedding, read_segments, read_documents, read_pairs, embed_segments,
-            select, embedding_weight, duo, duo_depth, duo_aggregate, duo_max_comparisons and
-            precision; for example `segments="paragraphs"`. Numbers of segments, documents and pairs
-            to read can also be "all".
+            embed_documents, embedding_weight, duo, duo_depth, duo_aggregate, duo_max_comparisons
+            and precision; for example `segments="paragraphs"`. Numbers of segments, documents and
+            pairs to read can also be "all".
 
     Returns:
         The ranker, whose attributes say what it reads and how it combines scores.
@@ -119,6 +119,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         if embedding and reads_fast
         else None,
         query_tokens=options.query_tokens,
+        static=models.scorer(defaults.STATIC_EMBEDDING) if embedding else None,
     )
 
 
@@ -169,7 +170,8 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     By default all segments are read if the model scores whole documents, if it is an embedding
     model, if a limit says what is read, or if the aggregation depends on all segments.
     """
-    segments, embedded = options.read_segments, options.embed_segments
+    segments = options.read_segments
+    embedded, embedded_documents = options.embed_segments, options.embed_documents
     limited = options.max_segments is not None or options.max_length is not None
     if segments is None:
         chooses = scorer.width == 1 and bi_encoder(scorer) is None and not limited
@@ -179,14 +181,16 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
         else:
             segments = ALL
     pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
-    if (segments, options.read_segments, embedded) == (ALL, None, defaults.EMBED_SEGMENTS):
-        embedded = ALL
+    if (segments, options.read_segments) == (ALL, None):
+        embedded = ALL if embedded == defaults.EMBED_SEGMENTS else embedded
+        if embedded_documents == defaults.EMBED_DOCUMENTS:
+            embedded_documents = ALL
     return ReadingPlan(
         parse_count(segments, "read_segments"),
         parse_count(options.read_documents, "read_documents"),
         parse_count(pairs, "read_pairs"),
         parse_count(embedded, "embed_segments"),
-        choice_of(Select, options.select, "select"),
+        embedded_documents=parse_count(embedded_documents, "embed_documents"),
     )
 
 

@@ -35,9 +35,10 @@ def open_engine(
         index: The index.
         stage: The first stage. Defaults to `FirstStage()`: BM25.
         match: How vectors are used. Defaults to None: half of the candidates are found by the
-            vectors that the first ranker uses. Terms alone find them if there is no ranker, if the
-            stage has another match than `OR`, or if the index has no such vectors, or more than a
-            million without a graph.
+            vectors that the first ranker uses, those of its embedding if all documents have some,
+            otherwise static ones. Terms alone find them if there is no ranker, if the stage has
+            another match than `OR`, or if the index has no such vectors, or more than a million
+            without a graph.
         load: Returns the scorer of a model by its name, such as `load_scorer`; called with the name
             of the model that computed the vectors. Defaults to None, where none is needed.
         rankers: The stages that re-rank the candidates. Defaults to none.
@@ -47,11 +48,12 @@ def open_engine(
             computed them.
     """
     if match is None:
-        vectors = set_for(index, rankers)
-        if vectors is None or stage.match != OR:
+        found = _finding_set(index, rankers)
+        if found is None or stage.match != OR:
             return IndexEngine(index, stage)
-        match, scorer = replace(HYBRID, vectors=vectors), rankers[0].vector_scorer
-        engine = dense_engine(index, stage, match, lambda model: scorer, rankers)  # type: ignore[arg-type, return-value]
+        vectors, scorer = found
+        match = replace(HYBRID, vectors=vectors)
+        engine = dense_engine(index, stage, match, lambda model: scorer, rankers)
         return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)
     if not match.used:
         return IndexEngine(index, stage)
@@ -73,6 +75,25 @@ def dense_engine(
         cut = rankers[0].query_tokens
     embedding = open_stored_embedding(index, match.vectors, load, cut)
     return DenseEngine(index, embedding, match, stage, fuse_rankings)
+
+
+def _finding_set(index: Index, rankers: Sequence[Ranker]) -> tuple[str, Scorer] | None:
+    """Return the set of vectors that finds candidates, and the scorer that computed it."""
+    if not rankers:
+        return None
+    name, scorer, static = set_for(index, rankers), rankers[0].vector_scorer, rankers[0].static
+    encoder = embedding_scorer(static) if static else None
+    if static and encoder and (name is None or _lacks_documents(index, name)):
+        other = fitting_set(index.attachments, encoder, rankers[0].segmenter)
+        if other:
+            return other, static
+    return (name, scorer) if name and scorer else None
+
+
+def _lacks_documents(index: Index, name: str) -> bool:
+    """Return whether vectors of a document have not been computed yet."""
+    vectors = index.attachment(name)
+    return not vectors or any(len(vectors.missing(part)) for part in range(len(index.parts)))
 
 
 def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:

@@ -14,7 +14,6 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError, require_at_least, require_share
 from birchbark.option_rules import check_options
-from birchbark.pipeline.settings.reading_plan import Select
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -28,11 +27,16 @@ INTEGERS = (
     "duo_depth",
     "duo_max_comparisons",
 )
-COUNTS = ("read_segments", "read_documents", "read_pairs", "embed_segments")  # integers or ALL
+COUNTS = (  # integers or ALL
+    "read_segments",
+    "read_documents",
+    "read_pairs",
+    "embed_segments",
+    "embed_documents",
+)
 NUMBERS = ("first_stage_weight", "embedding_weight")
 CHOICES = {
     "first_stage_scale": tuple(str(scale.value) for scale in Scale),
-    "select": tuple(str(select.value) for select in Select),
     "precision": (AUTO, *(str(precision.value) for precision in Precision)),
 }
 
@@ -48,8 +52,8 @@ class StageOptions:
     states or .5, three segments (more if the aggregation has more weights), and 40 pairs. For
     models that score whole documents (PARADE) it is windows of 150 words, the model's own
     aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
-    read_segments, read_documents, read_pairs, embed_segments: a number, or ALL. precision: AUTO for
-    fp32 or, with `auto_int8`, the fastest one that is safe.
+    read_segments, read_documents, read_pairs, embed_segments, embed_documents: a number, or ALL.
+    precision: AUTO for fp32 or, with `auto_int8`, the fastest one that is safe.
     """
 
     model: str = defaults.MODEL
@@ -67,7 +71,7 @@ class StageOptions:
     read_documents: str = defaults.READ_DOCUMENTS
     read_pairs: str | None = None
     embed_segments: str = defaults.EMBED_SEGMENTS
-    select: str = defaults.SELECT
+    embed_documents: str = defaults.EMBED_DOCUMENTS
     embedding_weight: float | None = None
     duo: str | None = None
     duo_depth: int = defaults.DUO_DEPTH
@@ -122,7 +126,7 @@ def check_embedding(
 ) -> None:
     """Raise InputError if an option in `given` needs an embedding and no stage has one."""
     if all(stage.embedding == NONE for stage in stages):
-        for name in ("embedding_weight", "embed_segments"):
+        for name in ("embedding_weight", "embed_segments", "embed_documents"):
             if name in given:
                 raise InputError(f"{spell(name)} has no effect without an embedding")
 

@@ -18,6 +18,7 @@ from birchbark.checkpoint.heads import (
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.prompts import Prompts
 from birchbark.checkpoint.single_inputs import SingleInputs
+from birchbark.checkpoint.static_embedding import token_vectors
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.score.graph import build_graph
 from birchbark.score.parade import PassageAggregator
@@ -28,8 +29,8 @@ class Description:
     """A summary of a model; `str` gives one line.
 
     Attributes:
-        family: `model_type` in config.json.
-        layers: Number of transformer layers.
+        family: `model_type` in config.json, or "static embedding".
+        layers: Number of transformer layers; 0 for a static embedding.
         hidden: Hidden size.
         head: Kind of head, in words.
         max_length: Maximum number of tokens in an input.
@@ -48,10 +49,12 @@ class Description:
     def __str__(self) -> str:
         named = (("query", self.prompts.query), ("document", self.prompts.document))
         prompts = [f"{name} prompt {prompt!r}, " for name, prompt in named if prompt]
+        size = f"{self.bytes / 1e6:,.1f} MB of weights"
+        if not self.layers:
+            return f"{self.family} of {self.hidden} dimensions, {''.join(prompts)}{size}"
         return (
             f"{self.family}, {self.layers} layers of {self.hidden}, {self.head}, "
-            f"{''.join(prompts)}"
-            f"reads {self.max_length} tokens, {self.bytes / 1e6:,.1f} MB of weights"
+            f"{''.join(prompts)}reads {self.max_length} tokens, {size}"
         )
 
 
@@ -74,12 +77,17 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
     tokenizer = CheckpointTokenizer(checkpoint)
     SingleInputs(checkpoint, tokenizer, "query")
     SingleInputs(checkpoint, tokenizer, "document")
-    if check_weights:
+    static = checkpoint.family.static
+    if check_weights and static:
+        token_vectors(checkpoint.tensors(), checkpoint.config, str(checkpoint.weights))
+    elif check_weights:
         build_graph(checkpoint)
         if isinstance(checkpoint.head, Parade):
             PassageAggregator(checkpoint)
     return Description(
-        str(read_object(checkpoint.directory / "config.json")["model_type"]),
+        "static embedding"
+        if static
+        else str(read_object(checkpoint.directory / "config.json")["model_type"]),
         checkpoint.config.layers,
         checkpoint.config.hidden,
         head,

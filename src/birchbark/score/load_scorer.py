@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from birchbark.score.parade import ParadeScorer
 from birchbark.score.precision import Precision, parse_precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import OnnxSession, SessionFactory
+from birchbark.score.static_session import StaticSession
 
 
 def load_scorer(
@@ -86,6 +88,8 @@ def open_model(
     session: SessionFactory | None,
 ) -> tuple[Checkpoint, SessionFactory]:
     """Return the checkpoint of `model` and the factory for its session; see `load_scorer`."""
-    name = Path(model).name + precision.suffix
-    checkpoint = Checkpoint.open(locate(model), name, pooling)
+    directory, name = locate(model), Path(model).name
+    checkpoint = Checkpoint.open(directory, name + precision.suffix, pooling)
+    if checkpoint.family.static:  # without linear layers there is nothing to compute in int8
+        return replace(checkpoint, name=name), StaticSession
     return checkpoint, partial(session or OnnxSession, precision=precision)

@@ -31,7 +31,12 @@ from birchbark.study.seeds import seeds_layout
 from birchbark.study.workspace import Workspace
 
 READ_EVERYTHING = StageOptions(
-    embedding=NONE, read_segments=ALL, read_documents=ALL, read_pairs=ALL, embed_segments=ALL
+    embedding=NONE,
+    read_segments=ALL,
+    read_documents=ALL,
+    read_pairs=ALL,
+    embed_segments=ALL,
+    embed_documents=ALL,
 )
 PLAN = "plan"  # by default, stages read as searches do
 

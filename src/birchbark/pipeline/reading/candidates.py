@@ -33,6 +33,8 @@ class Candidates:
         embedding: The weighted evidence by the embedding, float64 (n,); 0 where it is not known.
         embedded: The embedding's scores of all segments of a document, float32 (segments,); None
             for a document that it has not read completely.
+        static: The static embedding's scores of all segments of a document, float32 (segments,);
+            None where they are not known, or better ones are.
         chosen: Segments of a document that were chosen to be read, best first; None before.
         readings: What the main scorer reads of a document; None before.
         readable: Whether the reading plan allows to read a document, bool (n,).
@@ -51,6 +53,7 @@ class Candidates:
         self.first_stage = ranker.interpolation.weighted_first_stage(ranking.scores)
         self.embedding: NDArray[np.float64] = np.zeros(count)
         self.embedded: list[Float32s | None] = [None] * count
+        self.static: list[Float32s | None] = [None] * count
         self.chosen: list[list[Segment] | None] = [None] * count
         self.readings: list[DocumentReading | None] = [None] * count
         self.readable = np.ones(count, bool)
@@ -100,6 +103,20 @@ class Candidates:
     def add_embedding_of_all(self, position: int, scores: Float32s) -> None:
         """Record the embedding's scores (n,) of all segments of a document."""
         self.embedded[position] = scores
+        self.record_split(position, len(scores))
+        self.add_embedding(position, scores)
+
+    @property
+    def has_static(self) -> bool:
+        """Whether a document's evidence is, or was, that of the static embedding."""
+        return any(scores is not None for scores in self.static)
+
+    def add_static(self, position: int, scores: Float32s) -> None:
+        """Record the static embedding's scores (n,) of all segments of a document.
+
+        They are on the embedding's scale, and count as its evidence until it has read the document.
+        """
+        self.static[position] = scores
         self.record_split(position, len(scores))
         self.add_embedding(position, scores)
 

@@ -1,7 +1,7 @@
 """Which segments of each candidate are read for a query, and in which order?
 
-Segments are chosen by the embedding's scores where there are any, otherwise by the query's terms or
-by token embeddings (`ReadingPlan.select`). What was counted and chosen is recorded in the table of
+Segments are chosen by the embedding's scores where there are any, otherwise by those of the static
+embedding, otherwise by the query's terms. What was counted and chosen is recorded in the table of
 candidates.
 """
 
@@ -11,10 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
@@ -23,9 +22,8 @@ from birchbark.pipeline.reading.query_scoring import QueryScoring
 from birchbark.pipeline.reading.reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.stretches import SplitForQuery
 from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
-from birchbark.records import Segment, best_first
+from birchbark.records import Float32s, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
-from birchbark.score.token_embeddings import TokenEmbeddings
 from birchbark.segment.split_long import Encoded
 
 SPLITTING_SHARE = 0.5  # of the remaining time, at most, so that what was split can be read
@@ -56,11 +54,11 @@ class SegmentChoice:
         terms: TermIndex,
         main: QueryScoring,
         embedding: QueryScoring | None,
-        token_embeddings: TokenEmbeddings | None = None,
+        static: QueryScoring | None = None,
     ) -> None:
-        """token_embeddings: chooses segments instead of terms."""
+        """main, embedding, static: score segments by these models."""
         self._query, self._terms = query, terms
-        self._main, self._embedding, self._tokens = main, embedding, token_embeddings
+        self._main, self._embedding, self._static = main, embedding, static
 
     @cached_property
     def _overlap(self) -> TermOverlap:
@@ -115,15 +113,16 @@ class SegmentChoice:
         later: int,
         deadline: Deadline,
     ) -> list[SelectedSegments]:
-        """Choose the segments that the embedding reads, of as many documents as time allows.
+        """Choose the segments that the embedding reads, of as many of the first as time allows.
 
         segments: how many of each document. later: how many the main scorer will read.
         """
         assert self._embedding
         chosen = self._choose(table, self._embedding, positions, max(segments, later), deadline)
-        for position, best in chosen.items():
-            table.chosen[position] = best
-        to_embed = {position: best[:segments] for position, best in chosen.items()}
+        to_embed = {}
+        for position in takewhile(chosen.__contains__, positions):
+            table.chosen[position] = chosen[position]
+            to_embed[position] = chosen[position][:segments]
         selected = self._select(table, self._embedding, to_embed, segments, deadline)
         return [one for _, one in selected]
 
@@ -145,7 +144,8 @@ class SegmentChoice:
 
     def snippets(self, table: Candidates, positions: Sequence[int]) -> list[Snippet | None]:
         """Return each document's best segment by the embedding; None if it has read nothing."""
-        best = {i: chosen[:1] for i in positions if (chosen := table.chosen[i])}
+        best = self._best_static(table, positions, 1)
+        best |= {i: chosen[:1] for i in positions if (chosen := table.chosen[i])}
         best |= self._best_embedded(table, positions, 1)
         texts = {i: segments[0] for i, segments in best.items() if segments}
         marks = self._overlap.marks
@@ -156,13 +156,14 @@ class SegmentChoice:
     ) -> dict[int, list[Segment]]:
         """Return the `count` best segments of the documents that the embedding knows completely."""
         scores = {i: known for i in positions if (known := table.embedded[i]) is not None}
-        if not scores or not self._embedding:
-            return {}
-        split = self._embedding.segments([table.doc_ids[i] for i in scores])
-        return {
-            position: [segments[i] for i in best_first(of_document, count)]
-            for (position, of_document), (_, segments) in zip(scores.items(), split, strict=True)
-        }
+        return _best(self._embedding, table, scores, count)
+
+    def _best_static(
+        self, table: Candidates, positions: Sequence[int], count: int | None
+    ) -> dict[int, list[Segment]]:
+        """Return the `count` best segments of the documents with static vectors."""
+        scores = {i: known for i in positions if (known := table.static[i]) is not None}
+        return _best(self._static, table, scores, count)
 
     def _split(
         self,
@@ -197,22 +198,19 @@ class SegmentChoice:
     ) -> dict[int, list[Segment]]:
         """Choose the `count` best segments of documents, best first; of equals the shorter.
 
-        The result covers as many of the first documents as SPLITTING_SHARE of the time allows.
+        The result covers documents with static vectors, and as many of the first of the others as
+        SPLITTING_SHARE of the time allows.
         """
-        chosen: dict[int, list[Segment]] = {}
+        chosen = self._best_static(table, positions, count)
+        others = [i for i in positions if i not in chosen]
         part = deadline.part(SPLITTING_SHARE)
-        split = self._split(table, scoring, positions, part, whole=count is None)
-        for position, one in zip(positions, split, strict=False):
-            scores = self._scores([segment.text for segment in one.segments])
+        split = self._split(table, scoring, others, part, whole=count is None)
+        for position, one in zip(others, split, strict=False):
+            scores = self._overlap.scores([segment.text for segment in one.segments])
             lengths = np.array([len(segment.text) for segment in one.segments])
             order = np.lexsort((lengths, -scores))[:count]
             chosen[position] = [one.segments[i] for i in order]
         return chosen
-
-    def _scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        if self._tokens is None:
-            return self._overlap.scores(texts)
-        return self._tokens.scores(self._query, texts)
 
     def _select(
         self,
@@ -260,3 +258,22 @@ class SegmentChoice:
             tuple(order),
             tuple(best[i][1] for i in in_document),
         )
+
+
+def _best(
+    scoring: QueryScoring | None,
+    table: Candidates,
+    scores: Mapping[int, Float32s],
+    count: int | None,
+) -> dict[int, list[Segment]]:
+    """Return the `count` best segments of documents, best first.
+
+    scores: by position, of all segments (segments,) that `scoring` reads.
+    """
+    if not scores or not scoring:
+        return {}
+    split = scoring.segments([table.doc_ids[i] for i in scores])
+    return {
+        position: [segments[i] for i in best_first(of_document, count)]
+        for (position, of_document), (_, segments) in zip(scores.items(), split, strict=True)
+    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cache, partial
 from itertools import islice
 
 from birchbark.deadline import Deadline
@@ -21,10 +20,7 @@ from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
 from birchbark.retrieve.term_overlap import KnownTokens, TermIndex, TermOverlap
-from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.scorer import Scorer
-from birchbark.score.token_embeddings import TokenEmbeddings
-from birchbark.score_cache.cached_scorer import uncached
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.split_long import Encoded, split_long
 from birchbark.segment.truncate import Limit, count_truncated_tokens
@@ -223,10 +219,10 @@ class RankerReaders:
         self.embedding = reader(embedding, caches.embedding) if embedding else None
         fast = embedding and ranker.fast_embedding  # splits and encodes texts as the embedding does
         self.fast_embedding = reader(fast, caches.embedding) if fast else self.embedding
+        static = embedding and ranker.static
+        self.static = reader(static, SplitCache()) if static else None
         self.precise = reader(precise, caches.precise) if precise else None
         self.terms = TermIndex(store, caches.tokens)
-        # copies of these readers share the result
-        self.token_embeddings = cache(partial(_token_embeddings, ranker))
 
     def with_ranker(self, ranker: Ranker) -> RankerReaders:
         """Return the same readers with a ranker that scores segments in the same way.
@@ -238,15 +234,3 @@ class RankerReaders:
         other = copy(self)
         other.ranker = ranker
         return other
-
-
-def _token_embeddings(ranker: Ranker) -> TokenEmbeddings:
-    """Return the token embeddings of the embedding model or, without one, of the main scorer."""
-    scorer: object = uncached(ranker.embedding or ranker.scorer)
-    if not isinstance(scorer, BertScorer):
-        raise InputError(
-            f"{(ranker.embedding or ranker.scorer).name} has no token embeddings to select by",
-            wanted="a BERT model",
-            remedy="--select terms",
-        )
-    return TokenEmbeddings(scorer)

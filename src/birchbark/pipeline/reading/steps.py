@@ -14,7 +14,6 @@ from birchbark.pipeline.reading.choose import SPLITTING_SHARE, SegmentChoice
 from birchbark.pipeline.reading.query_scoring import DocumentReading, QueryScoring
 from birchbark.pipeline.reading.reader import EncodedDocument, RankerReaders
 from birchbark.pipeline.reading.schedule import Action, Progress, Step, reading_order
-from birchbark.pipeline.settings.reading_plan import Select
 from birchbark.records import Document, Float32s, Segment, best_first
 from birchbark.segment.truncate import Limit
 
@@ -41,13 +40,14 @@ class Steps:
             QueryScoring(reader, query) if reader else None
             for reader in (readers.embedding, readers.fast_embedding)
         )
+        self._static = QueryScoring(readers.static, query) if readers.static else None
         self._precise = QueryScoring(readers.precise, query) if readers.precise else None
         self._choice = SegmentChoice(
             query,
             readers.terms,
             self._main,
             self._vectors,
-            readers.token_embeddings() if ranker.plan.select is Select.TOKENS else None,
+            self._static,
         )
         self._in_rounds = in_rounds
         # whether segments can be chosen; if not, documents are read from beginning to end
@@ -135,13 +135,39 @@ class Steps:
             else:
                 progress.by_vectors += 1
                 table.add_embedding_of_all(position, scores)
-        if missing and progress.by_vectors:
-            table.assume_embedding(missing)
+        missing = self._compare_static_vectors(table, missing, known=progress.by_vectors)
         if deadline.exists and self._embedded_segments is None:
             short = self._choice.without_long(table, missing)
             progress.left_out = len(short) < len(missing)
             missing = short
         progress.missing, progress.without_vectors = missing, len(missing)
+
+    def _compare_static_vectors(
+        self, table: Candidates, missing: list[int], *, known: int
+    ) -> list[int]:
+        """Return the documents that the embedding reads, the most promising first.
+
+        missing: those without its vectors. known: how many others have some. Evidence by static
+        vectors counts for the others; what has neither is assumed (`assume_embedding`).
+        """
+        if not self._static or not missing:
+            static: list[Float32s | None] = [None] * len(missing)
+        else:
+            static = self._static.vector_scores([table.doc_ids[i] for i in missing])
+        unknown = []
+        for position, scores in zip(missing, static, strict=True):
+            if scores is None:
+                unknown.append(position)
+            else:
+                table.add_static(position, scores)
+        if unknown and (known or len(unknown) < len(missing)):
+            table.assume_embedding(unknown)
+        if len(unknown) == len(missing):
+            return missing
+        wanted = set(missing)
+        promising = [i for i in reading_order(table, embedding=True) if i in wanted]
+        few = set(promising[: self._ranker.plan.embedded_documents]).union(unknown)
+        return [i for i in promising if i in few]
 
     def _embed(
         self, table: Candidates, progress: Progress, positions: Sequence[int], deadline: Deadline
@@ -151,7 +177,7 @@ class Steps:
             read = self._embed_whole(table, positions, deadline)
         else:
             read = self._embed_chosen(table, positions, self._embedded_segments, deadline)
-        if progress.by_vectors:
+        if progress.by_vectors or table.has_static:
             for position, scores in zip(positions, read, strict=False):
                 table.complete_embedding(position, len(scores))
         del progress.missing[: len(read)]

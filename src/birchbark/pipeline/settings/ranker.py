@@ -57,6 +57,10 @@ class Ranker:
             that is too long is refused.
         fast_embedding: A less precise copy of `embedding` (int8), which reads documents without
             stored vectors in its place; unused without `embedding`. Defaults to None: no copy.
+        static: A static embedding. Where the index has its vectors of a document and none of
+            `embedding`, they are the document's evidence until the embedding has read it, and
+            choose what is read of it. Unused without `embedding`. Defaults to None: query terms
+            choose.
     """
 
     scorer: Scorer
@@ -73,6 +77,7 @@ class Ranker:
     plan: ReadingPlan = field(default_factory=ReadingPlan)
     fast_embedding: Scorer | None = None
     query_tokens: int | None = None
+    static: Scorer | None = None
 
     def __post_init__(self) -> None:
         for name, method in (("segmenter", "__call__"), ("aggregation", "weights")):
@@ -138,7 +143,9 @@ class Ranker:
     @property
     def scorers(self) -> list[Scorer]:
         """The scorers of segments, without that of `duo`."""
-        embeddings = (self.embedding, self.fast_embedding) if self.embedding else ()
+        embeddings: tuple[Scorer | None, ...] = ()
+        if self.embedding:
+            embeddings = (self.embedding, self.fast_embedding, self.static)
         return [scorer for scorer in (self.scorer, *embeddings, self.precise) if scorer]
 
     def map_scorers(self, function: Callable[[Scorer], Scorer]) -> Ranker:
@@ -149,6 +156,7 @@ class Ranker:
             embedding=self.embedding and function(self.embedding),
             precise=self.precise and function(self.precise),
             fast_embedding=self.fast_embedding and function(self.fast_embedding),
+            static=self.static and function(self.static),
             duo=self.duo and replace(self.duo, scorer=function(self.duo.scorer)),
         )
 
@@ -166,7 +174,7 @@ class Ranker:
     @property
     def scoring_key(self) -> tuple[object, ...]:
         """A key that is equal for rankers that score the same segments with the same models."""
-        scorers = self.scorer, self.embedding, self.fast_embedding, self.precise
+        scorers = self.scorer, self.embedding, self.fast_embedding, self.static, self.precise
         return *scorers, self.segmenter, self.limit
 
     @property

@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from birchbark import defaults
 from birchbark.errors import InputError
-
-
-class Select(StrEnum):
-    """How segments are chosen before BERT has read any of them.
-
-    terms: by the query terms that they contain, weighted by idf. tokens: by the cosine of query and
-    segment as idf-weighted means of the model's token embeddings.
-    """
-
-    TERMS = "terms"
-    TOKENS = "tokens"
-
-
-DEFAULT_SELECT = Select(defaults.SELECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +14,9 @@ class ReadingPlan:
     The scorer reads the best `segments` segments of each of the best candidates: as many candidates
     as `pairs` suffices for, and at most `documents`. Candidates are ordered by their first-stage
     score and their evidence by the embedding, but every third place is for the best by the
-    embedding alone. Segments are ordered by the embedding's scores or, if the ranker has no
-    embedding, by `select`. Candidates that are not read follow those that are, by first stage and
-    embedding.
+    embedding alone. Segments are ordered by the embedding's scores or, if it has none, by those of
+    the static embedding, or else by the query terms that they contain, weighted by idf. Candidates
+    that are not read follow those that are, by first stage and embedding.
 
     Attributes:
         segments: Number of segments of each document that the scorer reads. Those of a document of
@@ -43,23 +27,24 @@ class ReadingPlan:
             about the same for long documents as for short ones. The best candidate is always read.
             Defaults to None: no limit.
         embedded: Number of segments of each document that the embedding reads if the index has no
-            vectors of the document; they are chosen by `select`. Stored vectors are always all
-            used. Defaults to None: all.
-        select: How segments are chosen that have no vectors. Defaults to `Select.TERMS`.
+            vectors of the document. Stored vectors are always all used. Defaults to None: all.
+        embedded_documents: Number of candidates without stored vectors that the embedding reads, if
+            the index has static vectors of them; the others keep the evidence by the static
+            embedding. Without static vectors it reads all of them. Defaults to None: all.
     """
 
     segments: int | None = None
     documents: int | None = None
     pairs: int | None = None
     embedded: int | None = None
-    select: Select = DEFAULT_SELECT
+    embedded_documents: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("segments", "documents", "pairs", "embedded"):
+        for name in ("segments", "documents", "pairs", "embedded", "embedded_documents"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(
-                    f"number of {name} to read is out of range",
+                    f"number of {name.replace('_', ' ')} to read is out of range",
                     wanted="1 or more, or None for all",
                     found=str(value),
                 )

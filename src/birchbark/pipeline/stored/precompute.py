@@ -5,9 +5,10 @@ BERT; they are rounded to 16 or 8 bits, those of tokens (late interaction) to 8 
 without stored vectors, vectors are computed when they are needed and rounded in the same way, so
 that scores are comparable.
 
-Documents longer than WHOLE_DOCUMENT are stored without vectors: computing them would take minutes,
-and comparing them with each query longer than a search may take. Such a document is complete with
-zero rows, and its segments are chosen when it is searched (reading/stretches.py).
+Documents longer than WHOLE_DOCUMENT are stored without vectors of BERT: computing them would take
+minutes, and comparing them with each query longer than a search may take. Such a document is
+complete with zero rows, and its segments are chosen when it is searched: by its static vectors or,
+without any, by terms (reading/stretches.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.sharded_writer import Writer
 from birchbark.pipeline.stored.rounding_error import RoundingError, rounding_error
-from birchbark.pipeline.stored.vector_scorer import bi_encoder, quantized_scorer
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static, quantized_scorer
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.quantized_scorer import QuantizedVectors
@@ -33,8 +34,8 @@ from birchbark.score.scorer import LoadScorer, Scorer
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name, splitter_version
 from birchbark.segment.split_long import Encoded, split_long
 
-TOKENS, VECTORS = "tokens", "vectors"
-WHOLE_DOCUMENT = 200_000  # characters; longer documents have no vectors
+TOKENS, VECTORS, STATIC = "tokens", "vectors", "static"
+WHOLE_DOCUMENT = 200_000  # characters; longer documents have no vectors of BERT
 _VECTOR_SET = re.compile(rf"{VECTORS}(-[1-9][0-9]*)?")
 BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
@@ -90,23 +91,27 @@ def precompute_vectors(
     model: str,
     bits: int | None = None,
     *,
-    name: str = VECTORS,
+    name: str | None = None,
     batch_tokens: int = BATCH_TOKENS,
     on_batch: Callable[[], object] = lambda: None,
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
 
     An embedding has a vector per segment, late interaction one per token. A segment that exceeds
-    the token budget is several chunks; a document longer than WHOLE_DOCUMENT has no vectors. For
-    `model` see `precompute_tokens`. bits: per number, see `quantized_scorer`. name: that of the set
-    of vectors (vector_sets.py). batch_tokens: approximate number of tokens that are embedded in one
-    call. on_batch: called before each of these calls, and before each document is split; an
-    exception that it raises ends the computation. Raises InputError if the scorer computes no
-    vectors.
+    the token budget is several chunks; a document longer than WHOLE_DOCUMENT has no vectors of
+    BERT.
+
+    model: see `precompute_tokens`. bits: per number, see `quantized_scorer`. name: that of the set
+    of vectors (vector_sets.py), by default the first one, or STATIC. batch_tokens: approximate
+    number of tokens that are embedded in one call. on_batch: called before each of these calls, and
+    before each document is split; an exception that it raises ends the computation. Raises
+    InputError if the scorer computes no vectors.
     """
     encoder = bi_encoder(scorer)
     if encoder is None:
         raise InputError(f"{scorer.name} computes no vectors", wanted="an embedding model")
+    static = is_static(encoder)
+    name = name or (STATIC if static else VECTORS)
     quantized, token_budget = quantized_scorer(encoder, bits), encoder.token_budget("")
     empty = quantized.no_rows
     forms = {array: RowForm(a.dtype.name, a.shape[1:]) for array, a in empty.items()}
@@ -123,7 +128,7 @@ def precompute_vectors(
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()
-        return segmenter(document) if len(document.contents) <= WHOLE_DOCUMENT else []
+        return segmenter(document) if static or len(document.contents) <= WHOLE_DOCUMENT else []
 
     def chunks_of(documents: Sequence[Document]) -> list[list[Encoded]]:
         segments = list(map(split, documents))
@@ -177,7 +182,7 @@ def load_precomputations(
     return [
         _load_precomputation(name, schema.config, load, where)
         for name, schema in writer.attachments.items()
-        if (name == TOKENS or is_vectors(name)) and name not in leave_out
+        if (name in (TOKENS, STATIC) or is_vectors(name)) and name not in leave_out
     ]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
+from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 from birchbark.pipeline.stored.vector_sets import searched_sets, vector_sets
@@ -104,9 +105,9 @@ def _vector_set(index: Index, name: str | None) -> str:
             wanted=" or ".join(sets) or "a set with a vector per segment",
             remedy="" if sets else f"{ATTACH} {where}",
         )
-    if not sets:
+    if not sets and name != STATIC:
         raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
-    if name is not None and name not in sets:
+    if name is not None and name not in (*sets, STATIC):
         raise InputError(
             "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)
         )

@@ -29,14 +29,20 @@ def embedding_scorer(scorer: Scorer) -> EmbeddingScorer | None:
     return computing if isinstance(computing, EmbeddingScorer) else None
 
 
+def is_static(scorer: BiEncoderScorer) -> bool:
+    """Return whether a scorer is a static embedding, whose vectors take hardly any time."""
+    return scorer.checkpoint.family.static
+
+
 def quantized_scorer(scorer: BiEncoderScorer, bits: int | None = None) -> QuantizedScorer:
     """Return `scorer` with its vectors rounded as an index stores them.
 
-    bits: per number. 16 or 8 for vectors of segments, by default 16; 8 or 4 for vectors of tokens,
-    by default 8. Raises InputError for others.
+    bits: per number. 16 or 8 for vectors of segments, by default 16, of a static embedding 8; 8 or
+    4 for vectors of tokens, by default 8. Raises InputError for others.
     """
     if isinstance(scorer, EmbeddingScorer):
-        return QuantizedEmbeddingScorer(scorer, defaults.VECTOR_BITS if bits is None else bits)
+        usual = defaults.STATIC_BITS if is_static(scorer) else defaults.VECTOR_BITS
+        return QuantizedEmbeddingScorer(scorer, usual if bits is None else bits)
     if isinstance(scorer, LateInteractionScorer):
         return QuantizedLateInteractionScorer(
             scorer, defaults.TOKEN_VECTOR_BITS if bits is None else bits

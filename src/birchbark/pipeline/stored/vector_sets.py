@@ -2,7 +2,9 @@
 
 A set holds the vectors of all documents' segments by one model: one per segment by an embedding
 model, which find candidates, too, or one per token by late interaction. The first set is the
-attachment `vectors`, further ones are `vectors-2`, `vectors-3`, …
+attachment `vectors`, further ones are `vectors-2`, `vectors-3`, … Vectors of a static embedding are
+the attachment `static`. They stand in for vectors of an embedding where these are missing, and are
+none of the sets that users name.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from birchbark import defaults
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.pipeline.stored.precompute import (
     LOADED_BY,
+    STATIC,
     VECTORS,
     Precomputation,
     has_config,
@@ -54,7 +57,7 @@ def fitting_set(
     """Return the name of the set that this model made of these segments; None if there is none."""
     if not segmenter_name(segmenter):
         return None
-    for name in vector_sets(attachments):
+    for name in [*vector_sets(attachments), *({STATIC} & attachments.keys())]:
         schema = attachments[name]
         bits = schema.config.get("bits", 0)  # not in vectors of other programs
         if has_config(schema, vectors_config(scorer, segmenter, bits)):

@@ -1,0 +1,60 @@
+"""How does a static embedding compute vectors? As sums of its tokens' vectors, without BERT."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.static_embedding import token_vectors
+from birchbark.records import Ids
+from birchbark.score.precision import Precision
+
+BLOCK_TOKENS = 2_048  # whose vectors fit into the processor's cache
+
+
+class StaticSession:
+    """A static embedding, ready to run; see `Session`."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        threads: int | None = None,
+        *,
+        precision: Precision = Precision.FP32,
+    ) -> None:
+        """Read the table of token vectors, widened to float32; CheckpointError if it is damaged.
+
+        threads, precision: of no effect; there are no linear layers.
+        """
+        where = str(checkpoint.weights)
+        self._table = token_vectors(checkpoint.tensors(), checkpoint.config, where)
+
+    def fingerprint(self, checkpoint: str) -> str:
+        """See OnnxSession."""
+        return hashlib.sha256(f"static {checkpoint}".encode()).hexdigest()
+
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> NDArray[np.float32]:
+        """Return the unit vector of each input, float32 (n, hidden); zeros for an empty input.
+
+        A vector does not depend on the other inputs.
+        """
+        lengths = np.array([len(one) for one in ids], np.intp)
+        vectors = np.zeros((len(ids), self._table.shape[1]), np.float32)
+        filled = np.flatnonzero(lengths)
+        ends = np.cumsum(lengths[filled])
+        flat = np.concatenate([np.empty(0, np.int32), *ids])
+        first = 0
+        while first < len(filled):
+            begin = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, begin + BLOCK_TOKENS, side="right")))
+            starts = np.concatenate([[begin], ends[first : last - 1]]) - begin
+            rows = self._table[flat[begin : ends[last - 1]]]
+            vectors[filled[first:last]] = np.add.reduceat(rows, starts, axis=0)
+            first = last
+        norms = np.sqrt(np.einsum("nh,nh->n", vectors, vectors))
+        vectors /= np.maximum(norms, np.float32(1e-12))[:, None]
+        return vectors
