@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from birchbark.checkpoint.checkpoint import Checkpoint
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+REMEMBERED = 4  # tokenisers
 MAX_GROWTH = 1000  # times its length that a normaliser may make a text
 
 
@@ -35,6 +37,14 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     return tokenizer
 
 
+@lru_cache(REMEMBERED)
+def _parsed(content: str) -> Tokenizer:
+    """Return the tokeniser of a tokenizer.json; models with the same one share it."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(content)
+
+
 def _read(checkpoint: Checkpoint) -> Tokenizer:
     """Read tokenizer.json, else BERT's vocab.txt, else RoBERTa's vocab.json and merges.txt."""
     from tokenizers import Tokenizer
@@ -48,7 +58,8 @@ def _read(checkpoint: Checkpoint) -> Tokenizer:
     with convert_errors(str(checkpoint.directory)):
         if complete.exists():
             _check_growth(read_object(complete).get("normalizer"), complete)
-            return Tokenizer.from_file(str(complete))
+            content = complete.read_text(encoding="utf-8")
+            return Tokenizer.from_str(content) if checkpoint.prompts.markers else _parsed(content)
         if wordpieces.exists() and not checkpoint.family.offset:
             case = {
                 "lowercase": settings.get("do_lower_case", True),

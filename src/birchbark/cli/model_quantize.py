@@ -34,10 +34,14 @@ def quantize_command(model: str, bits: str, target: Path, replace: bool) -> None
     from birchbark.checkpoint.checkpoint import open_any_head
     from birchbark.checkpoint.locate import locate
     from birchbark.checkpoint.quantize import quantize_model
+    from birchbark.score.channel_ranges import store_channel_maxima
 
     source = locate(model)
     refuse_existing(target, replace=replace)
     with progress("quantising"):
         quantize_model(source, int(bits), target, replace=replace)
+        written = open_any_head(target)
+        if int(bits) == 8 and not written.family.static:
+            store_channel_maxima(written)
     before, after = (open_any_head(path).bytes for path in (source, target))
     notify(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")

@@ -80,6 +80,7 @@ def command(
     from birchbark.deadline import NO_TIME
     from birchbark.pipeline.answers.sort_hits import sorted_by_field
     from birchbark.pipeline.searcher import Searcher
+    from birchbark.score.lazy_session import when_needed
 
     check_given_options()
     text = " ".join(words)  # quotation marks around a query are not needed
@@ -89,9 +90,10 @@ def command(
         match = replace(match, query_tokens=choices["query_tokens"])
     if first_stage_only:
         check_query_reading(match)
-    models = models_on(device, threads)
+    models = models_on(device, threads, when_needed)
     # queries are embedded on the CPU, like the stored vectors
-    for_queries = models if device == defaults.DEVICE else models_on(defaults.DEVICE, threads)
+    on_cpu = device == defaults.DEVICE
+    for_queries = models if on_cpu else models_on(defaults.DEVICE, threads, when_needed)
     open_searcher = partial(
         Searcher, index, first_stage=stage, vector_match=match, loaded=for_queries
     )
@@ -103,17 +105,18 @@ def command(
         if first_stage_only:
             answer = searcher.search(text, top)
         else:
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(searcher.search, text, 1)  # loads compiled code while models are loaded
-                loaded = make_rankers(models, **choices, auto_int8=device == defaults.DEVICE)
-            with stored_scores(loaded, scores) as rankers:
-                searcher = open_searcher(model=rankers)
-                if budget is not None:
-                    searcher.warm_up()
-                loaded_at = time.perf_counter()
-                remaining = budget and max(budget - (loaded_at - started), NO_TIME)
-                answer = searcher.search(text, top, remaining)
-                seconds = time.perf_counter() - loaded_at
+            with ThreadPoolExecutor(1) as pool:  # loads what is needed later
+                pool.submit(searcher.search, text, 1)  # compiled code
+                loaded = make_rankers(models, **choices, auto_int8=on_cpu)
+                pool.submit(_open_scorers, loaded)
+                with stored_scores(loaded, scores) as rankers:
+                    searcher = open_searcher(model=rankers)
+                    if budget is not None:
+                        searcher.warm_up()
+                    loaded_at = time.perf_counter()
+                    remaining = budget and max(budget - (loaded_at - started), NO_TIME)
+                    answer = searcher.search(text, top, remaining)
+                    seconds = time.perf_counter() - loaded_at
     _print_hits(answer if order is None else sorted_by_field(answer, order), rankers, as_json)
     for note in searcher.notes(text, answer, stage.filters):
         notify(note)
@@ -124,6 +127,15 @@ def command(
             notify(
                 f"loading the models took {taken} of the budget; birchbark serve keeps them loaded"
             )
+
+
+def _open_scorers(rankers: Sequence[Ranker]) -> None:
+    """Load the main scorers, which every search needs; errors come when they are used."""
+    from birchbark.score.bert_scorer import BertScorer
+
+    for ranker in rankers:
+        if isinstance(ranker.scorer, BertScorer):
+            ranker.scorer.open()
 
 
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:

@@ -220,6 +220,6 @@ def with_score_caches(
             stores.append(stack.enter_context(store))
             return store
 
-        caches = ScoreCaches(open_store)
+        caches = ScoreCaches(open_store, lambda scorer: scorer.fingerprint)
         cached_rankers = tuple(ranker.map_scorers(caches.cached) for ranker in rankers)
         yield CachedRankers(cached_rankers, caches.scorers, tuple(stores))

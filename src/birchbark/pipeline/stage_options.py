@@ -49,7 +49,7 @@ class StageOptions:
     embedding_weight, read_segments, read_pairs: None for the default, which depends on the model.
     For models that score segments it is passages of 120 words, topmean:1,0.5,0.25, the bundled
     embedding model (unless the model is an embedding model itself) with the weight that the model
-    states or .5, three segments (more if the aggregation has more weights), and 40 pairs. For
+    states or .5, three segments (more if the aggregation has more weights), and 30 pairs. For
     models that score whole documents (PARADE) it is windows of 150 words, the model's own
     aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
     read_segments, read_documents, read_pairs, embed_segments, embed_documents: a number, or ALL.

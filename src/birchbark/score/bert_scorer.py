@@ -11,6 +11,7 @@ from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.records import Float32s, Ids
+from birchbark.score.lazy_session import LazySession
 from birchbark.score.scorer import query_too_long
 from birchbark.score.session import OnnxSession, SessionFactory
 
@@ -38,6 +39,11 @@ class BertScorer:
 
     def _prepare(self) -> None:
         """Set what a subclass needs beside the session."""
+
+    def open(self) -> None:
+        """Load the model now, if its session is one that loads it when it is needed."""
+        if isinstance(self._session, LazySession):
+            self._session.open()
 
     @property
     def fingerprint(self) -> str:

@@ -3,6 +3,9 @@
 In BERT, the values of a few channels are many times as large as all others, whatever the text.
 Random tokens therefore suffice to find these channels: real text gave no better factors
 (docs/explanation/int8.md), and a checkpoint contains no text.
+
+To find them takes a third of a second, so a model may bring the result along, in a file that
+`birchbark model quantize` writes. It is not used for other weights than those that it was made of.
 """
 
 from __future__ import annotations
@@ -11,16 +14,55 @@ from typing import Any
 
 import numpy as np
 
+from birchbark.artifact import fingerprint
 from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.shards import weight_files
+from birchbark.errors import CheckpointError
 from birchbark.score.graph import build_graph
 from birchbark.score.graph_writer import Floats
 from birchbark.score.runtime import open_graph
 
 INPUTS, LENGTH, SEED = 16, 40, 0
+STORED, MADE_OF = "channel_maxima.safetensors", "weights"  # file, and its key for their hash
 
 
 def channel_maxima(checkpoint: Checkpoint) -> dict[str, Floats]:
     """Return linear layer → largest |x| in each input channel, float32 (inner,)."""
+    return _stored(checkpoint) or _computed(checkpoint)
+
+
+def store_channel_maxima(checkpoint: Checkpoint) -> None:
+    """Write what `channel_maxima` returns beside the weights."""
+    from safetensors.numpy import save_file
+
+    made_of = {MADE_OF: fingerprint(*weight_files(checkpoint.weights))}
+    save_file(_computed(checkpoint), checkpoint.directory / STORED, made_of)
+
+
+def _stored(checkpoint: Checkpoint) -> dict[str, Floats]:
+    """Return the stored maxima; nothing if there are none, or they are of other weights."""
+    from safetensors import SafetensorError, safe_open
+
+    path = checkpoint.directory / STORED
+    if not path.exists():
+        return {}
+    try:
+        with safe_open(path, "numpy") as file:
+            if (file.metadata() or {}).get(MADE_OF) != fingerprint(
+                *weight_files(checkpoint.weights)
+            ):
+                return {}
+            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as broken:
+        raise CheckpointError(
+            f"damaged file: {broken}",
+            where=str(path),
+            remedy="delete it: what it holds is computed then",
+        ) from broken
+    return stored
+
+
+def _computed(checkpoint: Checkpoint) -> dict[str, Floats]:
     import onnx
 
     graph, weights = build_graph(checkpoint)

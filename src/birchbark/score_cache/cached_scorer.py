@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import Protocol, cast
 
@@ -116,28 +116,35 @@ class CachedScorer:
 
 
 class ScoreCaches:
-    """Scorers with caches, for any number of threads; equal fingerprints share one cache.
+    """Scorers with caches, for any number of threads; scorers with equal keys share one cache.
 
-    make_cache: opens the cache of a scorer.
+    make_cache: opens the cache of a scorer. key: by default, the scorer is itself the key. Its
+    fingerprint would be shared by a model that is loaded twice, but to know it takes as long as
+    loading the model.
     """
 
-    def __init__(self, make_cache: Callable[[Scorer], ScoreCache]) -> None:
-        self._make_cache, self._lock = make_cache, Lock()
-        self._by_fingerprint: dict[str, CachedScorer] = {}
+    def __init__(
+        self,
+        make_cache: Callable[[Scorer], ScoreCache],
+        key: Callable[[Scorer], Hashable] = lambda scorer: id(uncached(scorer)),
+    ) -> None:
+        self._make_cache, self._key, self._lock = make_cache, key, Lock()
+        self._by_key: dict[Hashable, CachedScorer] = {}
 
     def cached(self, scorer: Scorer) -> CachedScorer:
         """Return `scorer` with its cache. A CachedScorer is not wrapped again."""
         with self._lock:
-            if scorer.fingerprint not in self._by_fingerprint:
+            key = self._key(scorer)
+            if key not in self._by_key:
                 if not isinstance(scorer, CachedScorer):
                     scorer = CachedScorer(scorer, self._make_cache(scorer))
-                self._by_fingerprint[scorer.fingerprint] = scorer
-            return self._by_fingerprint[scorer.fingerprint]
+                self._by_key[key] = scorer
+            return self._by_key[key]
 
     @property
     def scorers(self) -> tuple[CachedScorer, ...]:
         """The scorers with caches so far."""
-        return tuple(self._by_fingerprint.values())
+        return tuple(self._by_key.values())
 
 
 def cached_for_query(scorer: Scorer) -> CachedScorer:

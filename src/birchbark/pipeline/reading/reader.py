@@ -74,15 +74,21 @@ class DocumentReader:
         segmenter: Segmenter,
         limit: Limit,
         cache: SplitCache | None = None,
+        *,
+        with_vectors: bool = True,
     ) -> None:
         """Open the store's precomputed tokens and vectors, which are not used under a limit.
 
         cache: that of another reader with the same documents, segmenter and limit, and a scorer
-        that encodes texts alike.
+        that encodes texts alike. with_vectors: whether stored vectors may be those of the scorer.
         """
         self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
         unlimited = limit == Limit()
-        self._precomputed = PrecomputedSegments(store, scorer, segmenter) if unlimited else None
+        self._precomputed = (
+            PrecomputedSegments(store, scorer, segmenter, with_vectors=with_vectors)
+            if unlimited
+            else None
+        )
         self.scorer = self._precomputed.scorer if self._precomputed else scorer
         cache = cache or SplitCache()
         self._encoded, self._unencoded = cache.encoded, cache.unencoded
@@ -211,14 +217,19 @@ class RankerReaders:
         self.ranker = ranker
         caches = caches or ReaderCaches()
 
-        def reader(scorer: Scorer, cache: SplitCache) -> DocumentReader:
-            return DocumentReader(store, scorer, ranker.segmenter, ranker.limit, cache)
+        def reader(
+            scorer: Scorer, cache: SplitCache, *, with_vectors: bool = True
+        ) -> DocumentReader:
+            segmenter, limit = ranker.segmenter, ranker.limit
+            return DocumentReader(store, scorer, segmenter, limit, cache, with_vectors=with_vectors)
 
         embedding, precise = ranker.embedding, ranker.precise
         self.main = reader(ranker.scorer, caches.main)
         self.embedding = reader(embedding, caches.embedding) if embedding else None
         fast = embedding and ranker.fast_embedding  # splits and encodes texts as the embedding does
-        self.fast_embedding = reader(fast, caches.embedding) if fast else self.embedding
+        self.fast_embedding = (
+            reader(fast, caches.embedding, with_vectors=False) if fast else self.embedding
+        )
         static = embedding and ranker.static
         self.static = reader(static, SplitCache()) if static else None
         self.precise = reader(precise, caches.precise) if precise else None

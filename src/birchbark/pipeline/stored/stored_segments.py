@@ -45,10 +45,18 @@ class PrecomputedSegments:
     the stored ones are rounded.
     """
 
-    def __init__(self, store: DocumentStore, scorer: Scorer, segmenter: Segmenter) -> None:
+    def __init__(
+        self,
+        store: DocumentStore,
+        scorer: Scorer,
+        segmenter: Segmenter,
+        *,
+        with_vectors: bool = True,
+    ) -> None:
+        """with_vectors: whether vectors may be those of the scorer; if not, it is not asked."""
         self._tokens: Attachment | None = None
         self._vectors: Attachment | None = None
-        self.scorer, encoder = scorer, bi_encoder(scorer)
+        self.scorer, encoder = scorer, bi_encoder(scorer) if with_vectors else None
         if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
             return
         tokens = store.attachment(TOKENS)

@@ -24,6 +24,7 @@ from birchbark.pipeline.stored.precompute import (
     is_vectors,
     vectors_config,
 )
+from birchbark.pipeline.stored.vector_scorer import is_static
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.token_vectors import PER_SEGMENT
 from birchbark.segment.by_name import Segmenter, segmenter_name
@@ -57,7 +58,8 @@ def fitting_set(
     """Return the name of the set that this model made of these segments; None if there is none."""
     if not segmenter_name(segmenter):
         return None
-    for name in [*vector_sets(attachments), *({STATIC} & attachments.keys())]:
+    static = {STATIC} & attachments.keys()
+    for name in static if is_static(scorer) else vector_sets(attachments):
         schema = attachments[name]
         bits = schema.config.get("bits", 0)  # not in vectors of other programs
         if has_config(schema, vectors_config(scorer, segmenter, bits)):
