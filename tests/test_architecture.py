@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "segment": set(),
     "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score", "text"},
     "checkpoint": {"artifact"},
-    "score": {"checkpoint", "compiled", "processors"},
+    "score": {"artifact", "checkpoint", "compiled", "processors"},
     "score_cache": {"artifact", "deadline", "score"},
     "hub": {"artifact", "checkpoint", "score"},
     "combine": set(),

@@ -59,13 +59,21 @@ def test_every_command_of_a_page_works(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_result_at_the_top_is_what_is_printed(tmp_path: Path) -> None:
-    """The README's first block shows the output of the search further down."""
+    """The README's first block shows the output of the search further down.
+
+    Scores in int8, on processors with VNNI, differ a little from those in float32 on others.
+    """
     (language, shown), *_ = blocks(README)
     assert not language
     _, *lines = shown.splitlines()
-    assert lines
     out = run_page(README, tmp_path)
-    assert "\n".join(lines) in out
+    first = out.index(lines[0].split("  ")[0])
+    printed_lines = out[first:].splitlines()
+    for wanted, found in zip(lines, printed_lines, strict=False):
+        number = r"\b\d\.\d+"
+        assert re.sub(number, "#", wanted) == re.sub(number, "#", found)
+        scores, others = (list(map(float, re.findall(number, line))) for line in (wanted, found))
+        assert scores == pytest.approx(others, abs=0.02)
     assert "bm25+cross-encoder" in out  # the tag of the re-ranked run
 
 

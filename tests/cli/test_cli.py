@@ -105,7 +105,7 @@ def test_json_output_is_json(here: Path) -> None:
     birchbark("index", "docs.jsonl", "--to", "i")
     out = birchbark("search", "i", "birch", "--model", "model", "--json")[0]
     hits = [json.loads(line) for line in out.splitlines()]
-    assert {h["doc_id"] for h in hits} == {"canoe", "forest"}
+    assert {h["doc_id"] for h in hits[:2]} == {"canoe", "forest"}
     for hit in hits:
         parts = hit["first_stage"] + hit["embedding"] + hit["evidence"]
         assert hit["score"] == pytest.approx(parts)

@@ -19,8 +19,8 @@ COMMAND = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--model", "mo
 
 @pytest.fixture
 def run(here: Path) -> Path:
-    """Build an index and a first-stage run."""
-    birchbark("index", "docs.jsonl", "--to", "i")
+    """Build an index without vectors, and a first-stage run."""
+    birchbark("index", "docs.jsonl", "--to", "i", "--vectors", "none")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     return here
 
@@ -122,7 +122,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
     birchbark("index", "attach", "i", "--vectors", "embedding", "--vector-bits", "8")
     birchbark("index", "add", "i", "rest.jsonl")
     index = Index("i")
-    assert (set(index.attachments), index.missing_rows()) == ({"tokens", "vectors"}, {})
+    assert (set(index.attachments), index.missing_rows()) == ({"static", "tokens", "vectors"}, {})
     assert "attachment vectors" in birchbark("index", "stats", "i")[0]
     birchbark("index", "verify", "i")
     out = birchbark(
@@ -138,7 +138,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
     stderr = birchbark("search", "i", "birch river", *more)[1]
     assert "none were made with this search's embedding model and segments" in stderr
     birchbark("index", "detach", "i", "vectors")
-    assert set(Index("i").attachments) == {"tokens"}
+    assert set(Index("i").attachments) == {"static", "tokens"}
     stderr = birchbark("index", "attach", "i", "--vectors", "model", status=2)[1]
     assert "computes no vectors: expected an embedding model" in stderr
 
@@ -172,8 +172,7 @@ def test_pages_of_the_evidence_are_told(here: Path) -> None:
     assert "p. 1" not in birchbark("search", "i", "birch", "--model", "model")[0]
 
 
-def test_a_misspelt_query_without_hits(here: Path) -> None:
-    birchbark("index", "docs.jsonl", "--to", "i")
+def test_a_misspelt_query_without_hits(run: Path) -> None:
     command = ("search", "i", "--model", "model")
     assert "did you mean: birch river" in birchbark(*command, "brich rivver")[1]
     messages = birchbark(*command, "zzzzzzzz")[1].splitlines()

@@ -253,8 +253,8 @@ def test_other_first_stages_are_compared(study: SmallStudy) -> None:
 def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) -> None:
     """Half of their candidates are found by the vectors, except where the recipe names a run."""
     embedding = f'embedding = "{bert()}"'
-    study.replace('"deep"', '"deep"\nstored_vectors = true')
-    with pytest.raises(InputError, match="row deep: stored_vectors needs an embedding"):
+    study.replace('"deep"', '"deep"\nvectors = "embedding"')
+    with pytest.raises(InputError, match="row deep: vectors need an embedding"):
         study.run()
     study.replace('model = "cross"', f'model = "cross"\n{embedding}')
     study.replace("depth = 2", 'depth = 2, embedding = "none"')
@@ -275,8 +275,8 @@ def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) 
 
 def test_vectors_are_computed_once(study: SmallStudy, bert: Callable[..., Path]) -> None:
     """Rows with the same embedding and segments share them."""
-    study.replace('"deep"', '"deep"\nstored_vectors = true')
-    study.replace('"shallow"', '"shallow"\nstored_vectors = true')
+    study.replace('"deep"', '"deep"\nvectors = "embedding"')
+    study.replace('"shallow"', '"shallow"\nvectors = "embedding"')
     study.replace('model = "cross"', f'model = "cross"\nembedding = "{bert()}"')
     messages: list[str] = []
     study.run(progress=messages.append)

@@ -86,11 +86,14 @@ def test_equal_scorers_share_one_cache() -> None:
         return MemoryCache(scorer.width)
 
     inner = WordScorer()
-    caches = ScoreCaches(make_cache)
+    caches = ScoreCaches(make_cache, lambda scorer: scorer.fingerprint)
     outer = caches.cached(inner)
     assert caches.cached(WordScorer()) is outer
     assert caches.cached(outer) is outer
     assert caches.scorers == (outer,)
     assert ScoreCaches(make_cache).cached(outer) is outer
     assert opened == [inner.fingerprint]
+    by_scorer = ScoreCaches(make_cache)  # by default without asking for fingerprints
+    assert by_scorer.cached(inner) is by_scorer.cached(outer)
+    assert by_scorer.cached(WordScorer()) is not by_scorer.cached(inner)
     assert uncached(cached_for_query(outer)) is inner

@@ -323,6 +323,7 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
             answer = test_client.post("/search", json={"query": QUERY, "by": by})
             assert answer.status_code == 200
     embedding = [(defaults.EMBEDDING, p) for p in {Precision.FP32, fastest_precision()}]
+    embedding.append((defaults.STATIC_EMBEDDING, Precision.FP32))
     assert sorted(opened, key=str) == sorted(
         [("first", Precision.FP32), *embedding, ("second", Precision.FP32)], key=str
     )

@@ -1,7 +1,7 @@
 """How effective are multi-stage pipelines, and what do they cost?
 
 Each row equals the output of `birchbark rerank --stages` with the same stages, except rows with
-`stored_vectors`, whose candidates also come from vectors, and rows with a table `tuned`, whose
+`vectors`, whose candidates also come from vectors, and rows with a table `tuned`, whose
 weights are chosen by cross-validation. Stages read everything unless the recipe sets read = "plan".
 """
 
@@ -140,8 +140,8 @@ class PipelineExperiment(ModelExperiment):
                 continue
             for variant in (stages, *(rows.tuned[name].variants if name in rows.tuned else ())):
                 first = loader.rankers(name, variant, existing)[0]
-                if name in rows.stored_vectors and first.vector_scorer is None:
-                    raise InputError("stored_vectors needs an embedding", where=f"row {name}")
+                if name in rows.vectors and first.vector_scorer is None:
+                    raise InputError("vectors need an embedding", where=f"row {name}")
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from birchbark.errors import InputError
 from birchbark.experiments.pipelines.loader import PipelineLoader
 from birchbark.experiments.pipelines.pipeline_tables import FIRST, Cost, PipelineRuns
-from birchbark.experiments.pipelines.rows import PipelineRows, Stages
+from birchbark.experiments.pipelines.rows import STATIC, PipelineRows, Stages
 from birchbark.experiments.pipelines.tuned import cross_validated
 from birchbark.index.build_index import Schema
 from birchbark.index.index import Index
@@ -23,6 +23,7 @@ from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Query, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import Scorer
 from birchbark.study.collections import TestCollection
 from birchbark.study.recipe import Recipe
 from birchbark.study.workspace import Workspace
@@ -123,19 +124,22 @@ class CollectionRanker:
 
     def _searched(self, name: str, rankers: Sequence[Ranker]) -> tuple[Index, Run]:
         """Return the index that a row searches, and its candidates."""
-        if name not in self._settings.rows.stored_vectors:
+        kind = self._settings.rows.vectors.get(name)
+        if kind is None:
             return self._index, self._first
-        index = self._index_with_vectors(rankers[0])
+        ranker = rankers[0]
+        scorer = ranker.static if kind == STATIC else ranker.vector_scorer
+        index = self._index_with_vectors(scorer, ranker)
         if self._collection.run:
             return index, self._first
         engine = open_engine(index, self._stage, None, load_scorer, rankers)
         depth = self._recipe.depth
         return index, Run({q.query_id: engine.rank(q.text, depth) for q in self._queries}, FIRST)
 
-    def _index_with_vectors(self, ranker: Ranker) -> Index:
-        """Return the index with the vectors that the ranker uses, which are computed once."""
-        embedding, workspace = ranker.vector_scorer, self._workspace
+    def _index_with_vectors(self, embedding: Scorer | None, ranker: Ranker) -> Index:
+        """Return the index with the vectors of the ranker's segments, which are computed once."""
         assert embedding
+        workspace = self._workspace
         vectors = precompute_vectors(embedding, ranker.segmenter, embedding.name)
         key = f"vectors {vectors.schema.config}"
         if key not in self._with_vectors:

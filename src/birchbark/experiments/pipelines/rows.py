@@ -15,6 +15,7 @@ from birchbark.study.models import Models
 from birchbark.study.outcome import new_row_name
 from birchbark.study.seeds import distinct
 
+EMBEDDING, STATIC = "embedding", "static"  # vectors that an index may have
 Stages = tuple[StageOptions, ...]
 
 
@@ -25,14 +26,15 @@ class PipelineRows:
     Attributes:
         stages: Name of a pipeline → its stages; one for each seed of a trained model.
         shown_as: Row with one of several seeds → the row in the tables that stands for all seeds.
-        stored_vectors: Names of rows that search an index with the vectors of their embedding: half
-            of the candidates are found by them, unless the collection has a run.
+        vectors: Name of a row that searches an index with vectors → EMBEDDING, those of its
+            embedding, or STATIC, those of a static embedding. Half of the candidates are found by
+            them, unless the collection has a run.
         tuned: Name of a row → the weights that are chosen by cross-validation.
     """
 
     stages: dict[str, Stages] = field(default_factory=dict)
     shown_as: dict[str, str] = field(default_factory=dict)
-    stored_vectors: set[str] = field(default_factory=set)
+    vectors: dict[str, str] = field(default_factory=dict)
     tuned: dict[str, TunedWeights] = field(default_factory=dict)
 
     @classmethod
@@ -68,8 +70,9 @@ class PipelineRows:
         by_seed = _by_seed(name, stages, models)
         self.shown_as |= dict.fromkeys(by_seed, name)
         self.stages |= by_seed or {name: stages}
-        if row.boolean("stored_vectors", False):
-            self.stored_vectors |= set(by_seed or (name,))
+        if "vectors" in row.keys:
+            kind = row.one_of("vectors", (EMBEDDING, STATIC), EMBEDDING)
+            self.vectors |= dict.fromkeys(by_seed or (name,), kind)
         if "tuned" in row.keys:
             if by_seed:
                 raise InputError("seeds cannot be tuned", where=row.where("tuned"))

@@ -142,21 +142,21 @@ class Ranker:
 
     @property
     def scorers(self) -> list[Scorer]:
-        """The scorers of segments, without that of `duo`."""
-        embeddings: tuple[Scorer | None, ...] = ()
-        if self.embedding:
-            embeddings = (self.embedding, self.fast_embedding, self.static)
+        """The models that read segments, without that of `duo`.
+
+        The static embedding reads none: only its stored vectors are used.
+        """
+        embeddings = (self.embedding, self.fast_embedding) if self.embedding else ()
         return [scorer for scorer in (self.scorer, *embeddings, self.precise) if scorer]
 
     def map_scorers(self, function: Callable[[Scorer], Scorer]) -> Ranker:
-        """Return a copy with each scorer replaced by the result of `function` for it."""
+        """Return a copy with each scorer but the static one replaced by `function` of it."""
         return replace(
             self,
             scorer=function(self.scorer),
             embedding=self.embedding and function(self.embedding),
             precise=self.precise and function(self.precise),
             fast_embedding=self.fast_embedding and function(self.fast_embedding),
-            static=self.static and function(self.static),
             duo=self.duo and replace(self.duo, scorer=function(self.duo.scorer)),
         )
 

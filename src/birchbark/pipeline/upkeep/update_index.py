@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import Writer, open_writer
-from birchbark.pipeline.stored.precompute import Precomputation, load_precomputations
+from birchbark.pipeline.stored.precompute import STATIC, Precomputation, load_precomputations
 from birchbark.pipeline.stored.vector_sets import in_own_set, searched_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
@@ -50,15 +50,16 @@ def add_documents(
     """Add and delete documents, all or none; then compute attachments and build graphs.
 
     A document with a known id replaces the existing one. An attachment that already lacked other
-    documents is not completed, since that may take long: `attach` does it. load: returns the scorer
-    of a model by its name. on_commit: called when the documents are on disk and before attachments
-    are computed, with the counts and the total number of documents in the index. delete: ids of
-    documents to delete, if they exist. leave_out: names of further attachments that are not
-    completed. Raises InputError, and changes nothing, if a
-    document cannot be indexed or the attachments were made by another version of their model.
+    documents is not completed, unless it is STATIC, since that may take long: `attach` does it.
+
+    load: returns the scorer of a model by its name. on_commit: called when the documents are on
+    disk and before attachments are computed, with the counts and the total number of documents in
+    the index. delete: ids of documents to delete, if they exist. leave_out: names of further
+    attachments that are not completed. Raises InputError, and changes nothing, if a document cannot
+    be indexed or the attachments were made by another version of their model.
     """
     with open_writer(directory) as writer:
-        left_out = {*writer.missing_rows(), *leave_out}
+        left_out = {*(writer.missing_rows().keys() - {STATIC}), *leave_out}
         precomputations = load_precomputations(writer, load, left_out)  # first, because it may fail
         before, count = len(writer), 0
         with progress("adding", None) as advance:
