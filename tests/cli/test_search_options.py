@@ -240,3 +240,16 @@ def test_a_folder_without_a_name(here: Path, name: str) -> None:
     """It is resolved, and the message says how its index is made."""
     messages = birchbark("search", name, "canoe", "--first-stage-only", status=2)[1]
     assert "no index here" in messages
+
+
+def test_hits_below_a_probability_are_left_out(run: Path) -> None:
+    """Their number is told; without a cross-encoder there are no probabilities."""
+    command = ("search", "i", "birch river", "--model", "model", "--json")
+    hits = [json.loads(line) for line in birchbark(*command)[0].splitlines()]
+    probabilities = sorted(hit["probability"] for hit in hits)
+    out, stderr = birchbark(*command, "--min-probability", str(probabilities[-1]))
+    assert [json.loads(line)["probability"] for line in out.splitlines()] == probabilities[-1:]
+    assert "2 hits with a lower or unknown probability than" in stderr
+    first = ("search", "i", "birch river", "--first-stage-only")
+    stderr = birchbark(*first, "--min-probability", "0.5", status=2)[1]
+    assert "--min-probability has no effect with --first-stage-only" in stderr

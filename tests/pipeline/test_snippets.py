@@ -192,3 +192,50 @@ def test_the_sentence_with_most_terms_is_marked() -> None:
     assert sentence_of("", text, "bees", sentences) == [None] * 3
     assert sentence_of("Bees", "They dance.", "dance", Passages()) == ["They dance."]
     assert sentence_of("Bees", "", "bees", Passages()) == [None]
+
+
+def shown(text: str, query: str) -> str:
+    """Return what is shown of the passage of an untitled document."""
+    document = Document("d", {"title": "", "text": text})
+    (segment,) = whole(document)
+    hit = Hit(document, 1.0, 0.0, 1.0, (Evidence(segment, 1.0, 1.0),))
+    (evidence,) = Snippets(TermIndex(_Store()), query, Deadline(None)).mark(hit).segments
+    return evidence.text
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        (
+            "We open at nine. How do I return a parcel? Keep the receipt. Bring it to us.",
+            "return a parcel",
+            "How do I return a parcel? Keep the receipt.",
+        ),
+        (
+            "Hours are below.\n\n## Returning parcels\n\nKeep the receipt. Bring it to us.",
+            "returning parcels",
+            "Returning parcels\n\nKeep the receipt.",
+        ),
+        ("One.\n\n- A parcel can be returned.\n\nTwo.", "parcel", "A parcel can be returned."),
+        ("One.\n\n| parcel | returned. |\n\nTwo.", "parcel", "parcel | returned."),
+        ("One.\n\n#include the parcel.\n\nTwo.", "parcel", "#include the parcel."),
+        ("One.\n\nIt is -5 for a parcel.\n\nTwo.", "parcel", "It is -5 for a parcel."),
+    ],
+)
+def test_what_is_shown_answers(text: str, query: str, expected: str) -> None:
+    """A question or a heading comes with the next sentence, and marks of Markdown are left out."""
+    assert shown(text, query) == expected
+
+
+def test_words_that_ask_are_not_marked() -> None:
+    """Nor do they choose a sentence, unless the query has no others."""
+    text = "Which of them do you need? None, which is good. A parcel was lost."
+    assert shown(text, "which parcel do I need") == "A parcel was lost."
+    overlap = TermIndex(_Store()).overlap("which parcel do I need")
+    assert [text[a:b] for a, b in overlap.marks(text)] == ["parcel"]
+    assert TermIndex(_Store()).overlap("which").marks("Which one?")
+
+
+def test_markup_takes_time_in_proportion_to_its_length() -> None:
+    """Marks without an end are no trap."""
+    assert shown("One.\n\n" + "#|" * 50_000 + "parcel.\n\nTwo.", "parcel").endswith("parcel.")

@@ -48,6 +48,9 @@ class FoundDocument(BaseModel):
     doc_id: str
     title: str
     score: float
+    probability: float | None = Field(
+        description="That the document answers the query, from 0 to 1; null if it is not known."
+    )
     sentences: list[Sentence] = Field(description="The most relevant sentences.")
 
 
@@ -59,7 +62,8 @@ class Found(BaseModel):
         description="False if time did not suffice for all that could change the ranking."
     )
     notes: list[str] = Field(
-        description="Why nothing was found, or only documents without the query's words."
+        description="Why nothing was found, or only documents that probably do not answer the "
+        "query or do not have its words."
     )
 
 
@@ -209,7 +213,11 @@ def _found(hit: Hit) -> FoundDocument:
         sentences = [Sentence(text=segment.text, start=segment.start, end=segment.end, score=None)]
     document = hit.document
     return FoundDocument(
-        doc_id=document.doc_id, title=document.title, score=hit.score, sentences=sentences
+        doc_id=document.doc_id,
+        title=document.title,
+        score=hit.score,
+        probability=hit.probability,
+        sentences=sentences,
     )
 
 

@@ -32,7 +32,9 @@ from birchbark.cli.options import (
     time_option,
 )
 from birchbark.cli.report_vectors import report_missing_vectors
+from birchbark.errors import InputError
 from birchbark.option_rules import FIRST_STAGE_OPTIONS
+from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.pipeline.answers.answer import Answer
@@ -47,6 +49,12 @@ if TYPE_CHECKING:
 @index_argument
 @click.argument("words", metavar="TEXT", nargs=-1, required=True)
 @option("--top", default=defaults.TOP, help="Number of hits to show.")
+@option(
+    "--min-probability",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Show only hits that answer the query with at least this probability.",
+)
 @option(
     "--sort",
     "order",
@@ -66,6 +74,7 @@ def command(
     index: Path,
     words: tuple[str, ...],
     top: int,
+    min_probability: float | None,
     order: str | None,
     first_stage_only: bool,
     budget: float | None,
@@ -83,6 +92,8 @@ def command(
     from birchbark.score.lazy_session import when_needed
 
     check_given_options()
+    if first_stage_only and min_probability is not None:
+        raise InputError("--min-probability has no effect with --first-stage-only")
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     match, stage = matching_and_stage(**first_stage_choices)
@@ -117,9 +128,13 @@ def command(
                     remaining = budget and max(budget - (loaded_at - started), NO_TIME)
                     answer = searcher.search(text, top, remaining)
                     seconds = time.perf_counter() - loaded_at
-    _print_hits(answer if order is None else sorted_by_field(answer, order), rankers, as_json)
+    shown = answer if min_probability is None else answer.above(min_probability)
+    _print_hits(shown if order is None else sorted_by_field(shown, order), rankers, as_json)
     for note in searcher.notes(text, answer, stage.filters):
         notify(note)
+    if len(shown.hits) < len(answer.hits):
+        left_out = plural(len(answer.hits) - len(shown.hits), "hit")
+        notify(f"{left_out} with a lower or unknown probability than {min_probability} left out")
     if not first_stage_only:
         report_stats(answer.stats, searcher.index, rankers, seconds)
         if not answer.stats.exact:

@@ -233,7 +233,7 @@ class Searcher:
     def notes(
         self, query: str, answer: Answer, filters: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Say why a search found nothing, or only documents without the query's words.
+        """Say why a search found nothing, or only documents that probably do not answer the query.
 
         Args:
             query: The query.
@@ -248,8 +248,7 @@ class Searcher:
         if self._remote:
             engine = engine.ranking_by(self._remote.search(lambda: REMOTE_SECONDS))
         by_terms = bool(len(engine.rank(query, 1)))
-        found = bool(answer.hits)
-        return search_notes(snapshot.index, query, filters or {}, found=found, by_terms=by_terms)
+        return search_notes(snapshot.index, query, filters or {}, answer.hits, by_terms=by_terms)
 
     def correct(self, query: str) -> str | None:
         """Return the query without its likely misspellings, None if none seems misspelt."""

@@ -14,6 +14,12 @@ from birchbark.text.analyzer import Analyzer, analyzer
 from birchbark.text.words import words
 
 MAX_KNOWN_TOKENS = 1_000_000  # about 100 MB
+# Words that ask, and say nothing about what is asked for. They do not count beside other words.
+ASKING = frozenset(
+    "am are can could did do does get had has have how i is may me might must my need needs our "
+    "shall should us was we were what when where which who whom whose why will would you "
+    "your".split()
+)
 MIN_PREFIX = 3  # letters; a stem is at least this similar to the word it comes from
 
 
@@ -62,8 +68,12 @@ class TermIndex:
         self._known = known or KnownTokens()
 
     def overlap(self, query: str) -> TermOverlap:
-        """Return the scoring of texts for one query."""
-        terms = self.analyzer.terms(query)
+        """Return the scoring of texts for one query.
+
+        Its ASKING words count only if it has no others.
+        """
+        content = " ".join(word for word in words(query) if word.lower() not in ASKING)
+        terms = self.analyzer.terms(content) or self.analyzer.terms(query)
         weights = self._weighting.idf(terms) if self._weighting else dict.fromkeys(terms, 1.0)
         return TermOverlap(self, weights)
 

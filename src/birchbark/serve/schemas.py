@@ -174,6 +174,9 @@ class HitResponse(BaseModel):
         description="False if the model has read nothing of the document, because of the reading "
         "plan or for lack of time; such a hit has no evidence."
     )
+    probability: float | None = Field(
+        description="That the document answers the query, from 0 to 1; null if it is not known."
+    )
     lead: str = Field(description="The beginning of the document's text.")
     source: dict[str, str] = Field(
         description="Those fields of the document that tell where it is from: path, type and "
@@ -231,6 +234,10 @@ class SearchResponse(BaseModel):
     hits: list[HitResponse]
     max_score: float | None = Field(
         description="The highest score that a hit can have; null if there is no limit."
+    )
+    unanswered: bool = Field(
+        description="Whether probably none of the documents answers the query, by the probability "
+        "of the best hit; false if that is not known."
     )
     exact: bool = Field(
         description="Whether the hits are the same as without a time budget; false if time or "

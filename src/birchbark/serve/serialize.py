@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
+from birchbark.pipeline.answers.search_notes import probably_unanswered
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
@@ -31,6 +32,7 @@ def serialize_answer(
         query=query,
         hits=[serialize_hit(hit) for hit in answer.hits],
         max_score=rankers[0].max_score if len(rankers) == 1 else None,
+        unanswered=probably_unanswered(answer.hits),
         exact=answer.stats.exact,
         timings_ms=timings,
         **reading_summary(answer.stats, rankers),

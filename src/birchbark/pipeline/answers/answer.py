@@ -85,6 +85,8 @@ class Hit:
             all others, by this score. None (the default) if the document was not compared.
         snippet: For a hit without evidence, the segment that fits the query best by the embedding
             or by its terms; None if the document has no text. Defaults to None.
+        probability: That the document answers the query, from 0 to 1. None (the default) if the
+            scorer has read nothing of it, or is not a cross-encoder with an embedding beside it.
     """
 
     document: Document
@@ -96,6 +98,7 @@ class Hit:
     scored: bool = True
     compared: float | None = None
     snippet: Snippet | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,15 @@ class Answer:
 
     hits: tuple[Hit, ...]
     stats: SearchStats
+
+    def above(self, probability: float) -> Answer:
+        """Return this answer without hits that are less probable, or whose probability is unknown.
+
+        Args:
+            probability: That a document answers the query, from 0 to 1.
+        """
+        hits = (hit for hit in self.hits if (hit.probability or 0.0) >= probability)
+        return replace(self, hits=tuple(hits))
 
     def as_inexact(self) -> Answer:
         """Return this answer as one that another might improve."""

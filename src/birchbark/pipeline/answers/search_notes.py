@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from birchbark.index.index import Index
+from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.answers.answer_probability import UNLIKELY
 from birchbark.pipeline.answers.facets import MAX_VALUES
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
 from birchbark.retrieve.vector_search import filter_masks
 
+NO_ANSWER = "probably none of these documents answers this"
 NO_VECTORS = (
     "only documents with these words can be found, since the index has no vectors "
     "(birchbark index attach)"
@@ -18,14 +21,16 @@ NO_VECTORS = (
 
 
 def search_notes(
-    index: Index, query: str, filters: Mapping[str, str], *, found: bool, by_terms: bool
+    index: Index, query: str, filters: Mapping[str, str], hits: Sequence[Hit], *, by_terms: bool
 ) -> list[str]:
     """Return messages, in the order in which they should be read; none for most searches.
 
-    filters: those of the search. found: whether it has hits. by_terms: whether the first stage
-    finds any document by the query's terms.
+    filters: those of the search. hits: what it found. by_terms: whether the first stage finds any
+    document by the query's terms.
     """
-    notes = []
+    notes, found = [], bool(hits)
+    if probably_unanswered(hits):
+        notes.append(NO_ANSWER)
     if not index.analyzer.terms(query):
         notes.append("the query has no terms: it holds only punctuation, stop words or the like")
     unmet = [] if found else _unmet_filters(index, filters)
@@ -37,6 +42,12 @@ def search_notes(
     if not (found or searched_sets(index.attachments)):
         notes.append(NO_VECTORS)
     return notes
+
+
+def probably_unanswered(hits: Sequence[Hit]) -> bool:
+    """Return whether it is improbable that the best hit answers the query; false if unknown."""
+    probability = hits[0].probability if hits else None
+    return probability is not None and probability < UNLIKELY
 
 
 def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ the same for every document.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -21,7 +22,26 @@ OVERLAP = 50  # characters that a stretch shares with the next one: longer than 
 MARGIN = 300  # characters split beside a stretch, so that the sentences at its ends are complete
 MARKED_SEGMENTS = 20  # of each hit, at most
 SECONDS = 0.05  # for all snippets of an answer, if the search has a deadline
+FOLLOWING = 2  # sentences after a question or a heading that are shown with it, at most
+# Left out before and after what is shown: marks of Markdown, and the borders of tables.
+_BEFORE, _AFTER = re.compile(r"[#>*+\-|\s]*(?<=[\s|])"), "| \t\n"
+_HEADING = re.compile(r"#{1,6}\s")
+_ENDED = re.compile(r"""[.!?…。！？"'”’)\]]$""")  # a heading has no such end
 ALWAYS_SEARCHED = 200_000  # characters of each text, even if no time is left: about a millisecond
+
+
+def _bare(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span without the marks around it, unless nothing else is left."""
+    before = _BEFORE.match(text[start:end])
+    begin = start + (before.end() if before else 0)
+    stop = begin + len(text[begin:end].rstrip(_AFTER))
+    return (begin, stop) if begin < stop else (start, end)
+
+
+def _announces(sentence: str) -> bool:
+    """Whether what a sentence is about comes after it: it is a question or a heading."""
+    bare = sentence.strip()
+    return bare.endswith(("?", ":")) or bool(_HEADING.match(bare)) or not _ENDED.search(bare)
 
 
 class Snippets:
@@ -79,9 +99,11 @@ class Snippets:
         spans = sentence_spans(segment.text[own:])
         if len(spans) + bool(own) < 2 or not spans:
             return None
-        scores = self._overlap.scores([segment.text[own + a : own + b] for a, b in spans])
-        start, end = spans[int(scores.argmax())]
-        return own + start, own + end
+        texts = [segment.text[own + start : own + end] for start, end in spans]
+        first = last = int(self._overlap.scores(texts).argmax())
+        while last - first < FOLLOWING and last + 1 < len(spans) and _announces(texts[last]):
+            last += 1
+        return _bare(segment.text, own + spans[first][0], own + spans[last][1])
 
     def _find(self, document: Document, deadline: Deadline) -> Snippet | None:
         """Return the snippet of a document; None if it has no text besides its title."""

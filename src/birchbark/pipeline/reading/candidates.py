@@ -16,6 +16,7 @@ from birchbark.combine.aggregate import AggregatedEvidence, aggregate
 from birchbark.combine.contenders import contenders
 from birchbark.errors import InputError
 from birchbark.pipeline.answers.answer import Evidence, Hit, Snippet
+from birchbark.pipeline.answers.answer_probability import answer_probability
 from birchbark.pipeline.reading.query_scoring import DocumentReading
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ranking, Segment, best_first
@@ -240,7 +241,24 @@ class Candidates:
         contributions.sort(key=lambda e: -e.weight * e.score)
         first_stage, embedding = float(self.first_stage[position]), float(self.embedding[position])
         score = first_stage + embedding + evidence
-        return Hit(document, score, first_stage, evidence, tuple(contributions), embedding)
+        probability = self._probability(position, aggregated)
+        return Hit(
+            document,
+            score,
+            first_stage,
+            evidence,
+            tuple(contributions),
+            embedding,
+            probability=probability,
+        )
+
+    def _probability(self, position: int, evidence: AggregatedEvidence) -> float | None:
+        """Return the probability that a document answers the query; None if it is not known."""
+        known = self._embedding_weight and self._ranker.scorer.kind == "cross-encoder"
+        if not known or not len(evidence.scores):
+            return None
+        by_embedding = float(self.embedding[position]) / self._embedding_weight
+        return answer_probability(float(evidence.scores.max()), by_embedding)
 
     def unread_hit(self, position: int, document: Document, snippet: Snippet | None) -> Hit:
         """Return the hit of a document of which the main scorer has read nothing."""

@@ -173,7 +173,9 @@ function showStatus(answer, announce, final = false) {
   const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
   progress.hidden = final || !candidates;
   progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  const shown = state.withoutWords && hits.length ? ["None of these documents has the words of the query; they are nearest in meaning.", `${text} ${notes}`] : [text, notes];
+  const without = state.withoutWords && hits.length ? "None of these documents has the words of the query; they are nearest in meaning." : "";
+  const told = final && answer.unanswered ? `Probably nothing in this folder answers this. ${without}`.trim() : without;
+  const shown = told ? [told, `${text} ${notes}`] : [text, notes];
   showText(...shown, announce ? `${counted(hits.length, "result")}. ${shown[0]}` : null);
   if (retry) offerRetry(retry);
 }
