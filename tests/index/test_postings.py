@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from birchbark.index.compress_postings import BLOCK, pack
-from birchbark.index.postings import WINDOW, best_documents, frequencies, unpack
+from birchbark.index.postings import WINDOW, _depth_best, best_documents, frequencies, unpack
 
 SIZES = [0, 1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 1000]
 
@@ -151,3 +151,11 @@ def test_light_lists_are_skipped() -> None:
     again, scores_again, _, _ = collection.best(5, -1, False)
     assert len(skipped) > 0.45 * blocks
     assert (again.tolist(), scores_again.tolist()) == (docs.tolist(), scores.tolist())
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5, -1.0]), min_size=1), st.data())
+def test_the_last_of_the_best_is_found(values: list[float], data: st.DataObject) -> None:
+    """Of many equal values, too, and at either end."""
+    depth = data.draw(st.integers(1, len(values)))
+    found = _depth_best(np.array(values, np.float32), depth)
+    assert found == sorted(values, reverse=True)[depth - 1]

@@ -352,6 +352,36 @@ def _count_reaching(scores: Any, threshold: float) -> int:
 
 
 @compiled
+def _depth_best(values: Any, depth: int) -> Any:
+    """Return the `depth`-th highest of values (n,), n ≥ depth ≥ 1, whose order it changes.
+
+    Hoare's quickselect, with the median of three as the pivot. numba's own np.partition takes three
+    seconds to compile.
+    """
+    low, high, wanted = 0, len(values) - 1, depth - 1  # the place in descending order
+    while low < high:
+        a, b, c = values[low], values[(low + high) // 2], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return values[wanted]
+
+
+@compiled
 def _cut(docs: Any, scores: Any, n: int, depth: int) -> tuple[int, float]:
     """Move the `depth` best of n hits, and all hits tied with the last of them, to the front.
 
@@ -359,7 +389,7 @@ def _cut(docs: Any, scores: Any, n: int, depth: int) -> tuple[int, float]:
     hits: the largest float32 below the last score.
     """
     rounded = scores[:n].astype(np.float32)
-    last = np.partition(rounded, n - depth)[n - depth]
+    last = _depth_best(rounded.copy(), depth)
     count = 0
     for i in range(n):
         if rounded[i] >= last:
@@ -449,7 +479,6 @@ def _score_all(lists: Any, window: Any, minimum: int, out: Any) -> int:
     return n
 
 
-@compiled
 def best_documents(
     query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
 ) -> Any:
@@ -475,7 +504,23 @@ def best_documents(
     particular order; their scores; the number of documents that match (0 if `minimum` is −1); and
     the final threshold.
     """
-    words, offsets, fields, groups, terms = query
+    *_, groups, terms = query
+    several = len(set(groups.tolist())) < len(groups)
+    order = np.argsort(terms[:, MAX_ADDEND], kind="stable")
+    ordered = (*query, order, several)
+    return _best_documents(ordered, norms, excluded, depth, threshold, grid, minimum)
+
+
+@compiled
+def _best_documents(
+    query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
+) -> Any:
+    """See `best_documents`.
+
+    query: as there, and then the lists in ascending order of MAX_ADDEND (n,), and whether a group
+    has several lists. These are computed outside, since sorting takes a second to compile.
+    """
+    words, offsets, fields, groups, terms, order, several = query
     count, documents = len(offsets), norms.shape[1]
     # Open the lists; unpack and score each list of one block now.
     lists = _new_lists(words, terms, (fields, groups), norms, documents, grid)
@@ -486,9 +531,8 @@ def best_documents(
             _score_block(lists, c)
     # Allocate the window, the order of lists by limit, and the hits.
     group_counts = np.zeros(WINDOW if minimum >= 0 else 0, np.int32)
-    several = len(np.unique(groups)) < count  # whether a group has several lists
     last_groups = np.zeros(len(group_counts) if several else 0, np.int32)
-    order, sums = np.argsort(terms[:, MAX_ADDEND]), np.zeros(count + 1)
+    sums = np.zeros(count + 1)
     scores, positions = np.zeros(WINDOW), np.empty(WINDOW, np.int64)
     depth = min(depth, documents)
     docs = np.empty(2 * depth + WINDOW, np.int64)
