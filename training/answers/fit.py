@@ -32,7 +32,7 @@ FITTED = [f"qa/{name}" for name in ("mediqa", "mtrag", "pubmedqa", "faq", "nq")]
 TESTED = ["scifact", "time", "cacm", "cranfield"]
 ANSWERED, REMOVED, FOREIGN = "answered", "removed", "foreign"
 MOST_DOCUMENTS = 20_000  # of a collection
-LOST = 0.05  # share of answered questions below the threshold
+LOST = 0.02  # share of answered questions below the threshold
 
 
 @dataclass

@@ -115,7 +115,8 @@ def _assign(strings: Any, known: Any, before: int, done: int, numbers: Any, new:
                 table[slot, 0], table[slot, 1] = key, counts[NUMBERS] + 1
                 counts[SLOTS] += 1
                 if size > SHORT:
-                    stored[counts[BYTES] : counts[BYTES] + size] = data[begin : begin + size]
+                    for at in range(size):  # assigning slices would take a second to compile
+                        stored[counts[BYTES] + at] = data[begin + at]
                     counts[BYTES] += size
         # Assign the next number to a new string.
         if number < 0:
