@@ -13,6 +13,7 @@ import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.known_words import KnownWords
 from birchbark.checkpoint.load_tokenizer import convert_errors, load_tokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
@@ -38,6 +39,7 @@ class CheckpointTokenizer:
         """Load the tokeniser; CheckpointError if it is damaged or does not fit the weights."""
         self._where = where = str(checkpoint.directory)
         self._tokenizer = load_tokenizer(checkpoint)
+        self._known_words = KnownWords(self._tokenizer)
         _check_size(self._tokenizer, checkpoint)
         if checkpoint.family.static:
             self._single, self._pair = _bare_frame(1), _bare_frame(2)
@@ -137,8 +139,7 @@ class CheckpointTokenizer:
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text, without special tokens."""
         with convert_errors(self._where):
-            encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [np.array(e.ids, np.int32) for e in encoded]
+            return self._known_words.encode(texts)
 
     def single_input(self, text: Ids) -> Ids:
         """Return the input ids of one encoded text: the text between special tokens."""
