@@ -249,7 +249,7 @@ def test_hits_below_a_probability_are_left_out(run: Path) -> None:
     probabilities = sorted(hit["probability"] for hit in hits)
     out, stderr = birchbark(*command, "--min-probability", str(probabilities[-1]))
     assert [json.loads(line)["probability"] for line in out.splitlines()] == probabilities[-1:]
-    assert "2 hits with a lower or unknown probability than" in stderr
+    assert "left out 2 hits whose probability is below" in stderr
     first = ("search", "i", "birch river", "--first-stage-only")
     stderr = birchbark(*first, "--min-probability", "0.5", status=2)[1]
     assert "--min-probability has no effect with --first-stage-only" in stderr

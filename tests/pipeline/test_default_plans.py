@@ -72,6 +72,12 @@ def test_the_default(make: Make) -> None:
     assert (alone.plan, alone.embedding) == (DEFAULT, None)
 
 
+def test_another_embedding_reads_all_candidates(make: Make) -> None:
+    """Static vectors are on the scale of the bundled one; a number that is asked for counts."""
+    assert make(embedding="vectors").plan == replace(DEFAULT, embedded_documents=None)
+    assert make(embedding="vectors", embed_documents="7").plan.embedded_documents == 7
+
+
 def test_documents_without_vectors_are_embedded_in_int8(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_a_document_without_the_words_is_found(directory: Path, ranker: Ranker) 
 
 
 def test_better_vectors_take_their_place(directory: Path, ranker: Ranker) -> None:
-    """Those of the embedding find candidates once all documents have some, and not before."""
+    """Those of the embedding find candidates, unless more documents have static ones."""
     assert isinstance(ranker.embedding, EmbeddingScorer)
     store(directory, ranker.embedding)
     embedding = ranker.embedding.outputs_fingerprint
@@ -109,6 +110,8 @@ def test_better_vectors_take_their_place(directory: Path, ranker: Ranker) -> Non
     with IndexWriter(directory) as writer:
         writer.add(Document("new", {"title": "", "text": "A stone."}))
         writer.commit()
+    assert fingerprint() == embedding
+    store(directory, static)
     assert fingerprint() == static.outputs_fingerprint
 
 
@@ -198,3 +201,28 @@ def test_a_searcher_uses_them(directory: Path, ranker: Ranker) -> None:
     """And says of which model its vectors are."""
     searcher = Searcher(directory, model=ranker)
     assert "bridge" in [hit.document.doc_id for hit in searcher.search("canoe").hits]
+
+
+def test_vectors_of_tokens_beside_them_find_no_candidates(
+    directory: Path, ranker: Ranker, bert: BertFactory
+) -> None:
+    """Static vectors do, for late interaction as the embedding, too."""
+    late = load_scorer(bert(seed=2), pooling="tokens")
+    with IndexWriter(directory) as writer:
+        attach(writer, [precompute_vectors(late, sentences, "late")])
+    engine = open_engine(Index(directory), rankers=[replace(ranker, embedding=late)])
+    assert isinstance(engine, DenseEngine)
+    assert "bridge" in engine.rank("canoe", 4).doc_ids
+
+
+def test_outdated_ones_are_made_anew(directory: Path, static: EmbeddingScorer) -> None:
+    """When documents are added after the model has changed; others are refused."""
+    folder = static.checkpoint.root
+    shutil.rmtree(folder)
+    write_static(folder, table() + 1)
+    new = Document("arch", {"title": "", "text": "Stone arch."})
+    add_documents(directory, [new], lambda model, **options: load_scorer(model, **options))
+    index = Index(directory)
+    assert index.missing_rows() == {}
+    made_by = index.attachments[STATIC].config["fingerprint"]
+    assert made_by == load_scorer(folder).outputs_fingerprint  # type: ignore[attr-defined]

@@ -252,8 +252,9 @@ def check_replaceable(directory: Path) -> None:
     if not any(directory.iterdir()):
         return
     try:
-        home = directory / read_modules(directory).get("Transformer", "")
-        is_model = "model_type" in read_object(home / "config.json")
+        modules = read_modules(directory)
+        config = directory / modules.get(TRANSFORMER, "") / CONFIG
+        is_model = STATIC in modules or "model_type" in read_object(config)
     except CheckpointError:
         is_model = False
     if not is_model:

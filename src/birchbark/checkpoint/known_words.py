@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from birchbark.records import Ids
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-MOST_WORDS = 200_000  # about 40 MB; then all are forgotten
+MOST_WORDS, LONGEST = 200_000, 30  # remembered at a time, and their characters: about 40 MB
 _PARTS = re.compile(r"[^ \t\n\r]+")
 _WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
 _NOT_PLAIN = re.compile(r"[^\t\n\r -Z\\-~]")  # beyond ASCII, control characters, and [ of [SEP]
@@ -44,13 +43,18 @@ class KnownWords:
             _PARTS.findall(text) if _NOT_PLAIN.search(text) else _WORDS.findall(text.lower())
             for text in texts
         ]
-        known = self._words if len(self._words) < MOST_WORDS else {}
-        if new := list({part for parts in split for part in parts} - known.keys()):
-            known.update(zip(new, map(np.ndarray.tolist, self._encoded(new)), strict=True))
-        self._words = known
-        look_up = known.__getitem__
+        words = self._words if len(self._words) < MOST_WORDS else {}
+        distinct = {part for parts in split for part in parts}
+        new = [part for part in distinct if part not in words]
+        encoded = dict(zip(new, map(np.ndarray.tolist, self._encoded(new)), strict=True))
+        words.update((part, ids) for part, ids in encoded.items() if len(part) <= LONGEST)
+        self._words = words
         return [
-            np.array(list(chain.from_iterable(map(look_up, parts))), np.int32) for parts in split
+            np.array(
+                [i for part in parts for i in (words[part] if part in words else encoded[part])],
+                np.int32,
+            )
+            for parts in split
         ]
 
     def _encoded(self, texts: Sequence[str]) -> list[Ids]:

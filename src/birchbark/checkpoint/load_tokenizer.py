@@ -29,8 +29,6 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     Raises CheckpointError if there is none, or if it is damaged or not supported.
     """
     tokenizer = _read(checkpoint)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     with convert_errors(str(checkpoint.directory)):
         _register_markers(tokenizer, checkpoint.prompts.markers)
     _check_case(tokenizer, checkpoint)
@@ -39,10 +37,20 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
 
 @lru_cache(REMEMBERED)
 def _parsed(content: str) -> Tokenizer:
-    """Return the tokeniser of a tokenizer.json; models with the same one share it."""
+    """Return the tokeniser of a tokenizer.json; models with the same one share it.
+
+    It must not be changed: other threads may be encoding with it.
+    """
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_str(content)
+    return _unlimited(Tokenizer.from_str(content))
+
+
+def _unlimited(tokenizer: Tokenizer) -> Tokenizer:
+    """Return the tokeniser without truncation and padding."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _read(checkpoint: Checkpoint) -> Tokenizer:
@@ -59,15 +67,18 @@ def _read(checkpoint: Checkpoint) -> Tokenizer:
         if complete.exists():
             _check_growth(read_object(complete).get("normalizer"), complete)
             content = complete.read_text(encoding="utf-8")
-            return Tokenizer.from_str(content) if checkpoint.prompts.markers else _parsed(content)
+            if not checkpoint.prompts.markers:
+                return _parsed(content)
+            return _unlimited(Tokenizer.from_str(content))  # markers are added to it
         if wordpieces.exists() and not checkpoint.family.offset:
             case = {
                 "lowercase": settings.get("do_lower_case", True),
                 "strip_accents": settings.get("strip_accents"),
             }
-            return BertWordPieceTokenizer(str(wordpieces), **case)._tokenizer
+            return _unlimited(BertWordPieceTokenizer(str(wordpieces), **case)._tokenizer)
         if vocabulary.exists() and merges.exists():
-            return _byte_level(str(vocabulary), str(merges), bool(settings.get("add_prefix_space")))
+            spaced = bool(settings.get("add_prefix_space"))
+            return _unlimited(_byte_level(str(vocabulary), str(merges), spaced))
     raise CheckpointError(
         "no tokeniser that fits this model",
         where=str(checkpoint.directory),

@@ -23,6 +23,6 @@ def copy_with_scale(model: Path, scale: ScoreScale, target: Path, *, replace: bo
         hidden = shutil.ignore_patterns(".*")
         shutil.copytree(model, scratch, ignore=hidden, dirs_exist_ok=True)
         path = scratch / home.relative_to(model) / "config.json"
-        config = read_object(path)
+        config = read_object(path) if path.exists() else {}
         own = config.get(HEAD_KEY) or {}
         write_json(path, config | {HEAD_KEY: own | scale.as_config()})

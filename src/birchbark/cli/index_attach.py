@@ -17,6 +17,7 @@ from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.pipeline.stored.precompute import Precomputation
+    from birchbark.score.scorer import Scorer
 
 NO_VECTORS = "none"
 
@@ -104,20 +105,37 @@ def make_precomputations(
         precomputations.append(precompute_tokens(scorer, segmenter, name))
     if vectors:
         name, scorer = absolute_model_name(vectors), load_scorer(vectors, pooling=pooling)
+        _check_static(scorer, vectors, segments)
         precomputations.append(
             precompute_vectors(scorer, segmenter, name, int(bits) if bits else None)
         )
     return precomputations
 
 
+def _check_static(scorer: Scorer, model: str, segments: str) -> None:
+    """Raise InputError for static vectors other than those that every search can use."""
+    from birchbark.errors import InputError
+    from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
+
+    encoder = bi_encoder(scorer)
+    usual = (model, segments) == (defaults.STATIC_EMBEDDING, defaults.SEGMENTS)
+    if encoder and is_static(encoder) and not usual:
+        raise InputError(
+            "an index stores no other static vectors than those of its own",
+            wanted=f"--vectors {defaults.STATIC_EMBEDDING}, with --segments {defaults.SEGMENTS}",
+            found=f"{model} with {segments}",
+            remedy=f"search with --embedding {model}, which computes them when they are needed",
+        )
+
+
 def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) -> None:
     """Compute and store attachments for all documents of `index`, and build its vector graphs."""
     from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.stored.precompute import is_vectors
+    from birchbark.pipeline.stored.precompute import is_vectors, shown_name
     from birchbark.pipeline.stored.vector_sets import has_token_vectors, vector_sets
     from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs
 
-    names = " and ".join(precomputation.name for precomputation in precomputations)
+    names = " and ".join(shown_name(precomputation.name) for precomputation in precomputations)
     with open_writer(index) as writer:
         notify(
             f"computing {names} of {plural(len(writer), 'document')}; {index} can be searched "
@@ -128,7 +146,7 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
         attachments = writer.attachments
     for name, precomputation in zip(stored, precomputations, strict=True):
         segments = precomputation.schema.config["segments"]
-        notify(f"{name} of {segments} are stored in {index}")
+        notify(f"{shown_name(name)} of {segments} are stored in {index}")
         report_rounding(index, precomputation)
     made = {
         (precomputation.schema.config["segments"], has_token_vectors(precomputation.schema))
@@ -183,9 +201,10 @@ def attach_command(
 @index_argument
 @click.argument("name")
 def detach_command(index: Path, name: str) -> None:
-    """Delete the attachment NAME (tokens, vectors, vectors-2, …) from INDEX."""
+    """Delete the attachment NAME (tokens, static, vectors, vectors-2, …) from INDEX."""
     from birchbark.index.sharded_writer import open_writer
+    from birchbark.pipeline.stored.precompute import shown_name
 
     with open_writer(index) as writer:
         writer.detach(name)
-    notify(f"deleted the {name} of {index}")
+    notify(f"deleted the {shown_name(name)} of {index}")

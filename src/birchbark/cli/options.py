@@ -324,7 +324,7 @@ _reading_options = option_group(
         metavar="N",
         default=defaults.EMBED_DOCUMENTS,
         help="Number of candidates that the embedding reads if the index has only static vectors "
-        "of them; the others are judged by these; or all.",
+        "of them, or all; the others are judged by these.",
     ),
     option(
         "--max-segments",

@@ -44,7 +44,8 @@ def report_missing_vectors(index: Index) -> None:
         if left_out:
             notify(
                 f"note: no {name} for {plural(left_out, 'document')} without text or with over "
-                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by query terms"
+                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by static vectors "
+                "or query terms"
             )
 
 

@@ -134,7 +134,7 @@ def command(
         notify(note)
     if len(shown.hits) < len(answer.hits):
         left_out = plural(len(answer.hits) - len(shown.hits), "hit")
-        notify(f"{left_out} with a lower or unknown probability than {min_probability} left out")
+        notify(f"left out {left_out} whose probability is below {min_probability} or unknown")
     if not first_stage_only:
         report_stats(answer.stats, searcher.index, rankers, seconds)
         if not answer.stats.exact:

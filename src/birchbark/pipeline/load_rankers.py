@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,9 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
     precise = models.scorer(options.model, fp32, options.pooling) if rescores else None
     embedding = _embedding(options, scorer)
     second = models.scorer(embedding) if embedding else None
+    usual = embedding in (None, defaults.EMBEDDING)
+    if not usual and options.embed_documents == defaults.EMBED_DOCUMENTS:
+        plan = replace(plan, embedded_documents=None)  # static scores are on another scale
     if second and second.kind == "cross-encoder":
         raise InputError(
             f"{embedding} is a cross-encoder, not an embedding model",

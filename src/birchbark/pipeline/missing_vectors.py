@@ -16,11 +16,12 @@ from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import (
+    STATIC,
     VECTORS,
     Precomputation,
     precompute_vectors,
 )
-from birchbark.pipeline.stored.vector_scorer import bi_encoder
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
 from birchbark.pipeline.stored.vector_sets import fitting_set, vector_sets
 from birchbark.pipeline.upkeep.update_index import documents_without_vectors
 from birchbark.score.bert_scorer import BiEncoderScorer
@@ -104,6 +105,8 @@ class MissingVectors:
 
     def _set(self, index: Index) -> str | None:
         """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all."""
+        if is_static(self._encoder):
+            return STATIC
         if not vector_sets(index.attachments):
             return VECTORS
         return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)

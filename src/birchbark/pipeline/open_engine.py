@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from birchbark.combine.fusion import fuse_rankings
 from birchbark.errors import InputError
@@ -35,8 +36,8 @@ def open_engine(
         index: The index.
         stage: The first stage. Defaults to `FirstStage()`: BM25.
         match: How vectors are used. Defaults to None: half of the candidates are found by the
-            vectors that the first ranker uses, those of its embedding if all documents have some,
-            otherwise static ones. Terms alone find them if there is no ranker, if the stage has
+            vectors of the first ranker's embedding, or by static ones as long as more documents
+            have these. Terms alone find them if there is no ranker, if the stage has
             another match than `OR`, or if the index has no such vectors, or more than a million
             without a graph.
         load: Returns the scorer of a model by its name, such as `load_scorer`; called with the name
@@ -48,13 +49,12 @@ def open_engine(
             computed them.
     """
     if match is None:
-        found = _finding_set(index, rankers)
-        if found is None or stage.match != OR:
-            return IndexEngine(index, stage)
-        vectors, scorer = found
-        match = replace(HYBRID, vectors=vectors)
-        engine = dense_engine(index, stage, match, lambda model: scorer, rankers)
-        return engine if engine.vectors_without_graph <= MAX_COMPARED else IndexEngine(index, stage)
+        for vectors, scorer in _finding_sets(index, rankers) if stage.match == OR else ():
+            match = replace(HYBRID, vectors=vectors)
+            engine = dense_engine(index, stage, match, partial(_given, scorer), rankers)
+            if engine.vectors_without_graph <= MAX_COMPARED:
+                return engine
+        return IndexEngine(index, stage)
     if not match.used:
         return IndexEngine(index, stage)
     if load is None:
@@ -77,23 +77,34 @@ def dense_engine(
     return DenseEngine(index, embedding, match, stage, fuse_rankings)
 
 
-def _finding_set(index: Index, rankers: Sequence[Ranker]) -> tuple[str, Scorer] | None:
-    """Return the set of vectors that finds candidates, and the scorer that computed it."""
-    if not rankers:
-        return None
-    name, scorer, static = set_for(index, rankers), rankers[0].vector_scorer, rankers[0].static
+def _finding_sets(index: Index, rankers: Sequence[Ranker]) -> list[tuple[str, Scorer]]:
+    """Return the sets of vectors that can find candidates, the best first, and their scorers.
+
+    A set that more documents have is better; of equal ones, that of the embedding.
+    """
+    if not rankers or not (scorer := rankers[0].vector_scorer):
+        return []
+    sets = []
+    if name := set_for(index, rankers):
+        sets.append((name, scorer))
+    static = rankers[0].static
     encoder = embedding_scorer(static) if static else None
-    if static and encoder and (name is None or _lacks_documents(index, name)):
-        other = fitting_set(index.attachments, encoder, rankers[0].segmenter)
-        if other:
-            return other, static
-    return (name, scorer) if name and scorer else None
+    if encoder and (name := fitting_set(index.attachments, encoder, rankers[0].segmenter)):
+        sets.append((name, encoder))
+    return sorted(sets, key=lambda one: _missing(index, one[0]))
 
 
-def _lacks_documents(index: Index, name: str) -> bool:
-    """Return whether vectors of a document have not been computed yet."""
+def _given(scorer: Scorer, model: str) -> Scorer:
+    """Return the scorer that computed a set of vectors, whose model is not loaded again."""
+    return scorer
+
+
+def _missing(index: Index, name: str) -> int:
+    """Return how many documents' vectors have not been computed yet."""
     vectors = index.attachment(name)
-    return not vectors or any(len(vectors.missing(part)) for part in range(len(index.parts)))
+    if vectors is None:
+        return len(index)
+    return sum(len(vectors.missing(part)) for part in range(len(index.parts)))
 
 
 def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:

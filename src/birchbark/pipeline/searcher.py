@@ -312,7 +312,7 @@ class Searcher:
 
         When this returns, the documents are on disk, the next search sees them, and the index's
         attachments (token ids, vectors) and graphs include them. An attachment that lacked other
-        documents before is not completed.
+        documents before is not completed, unless it is `static`.
 
         Args:
             documents: The documents to add.

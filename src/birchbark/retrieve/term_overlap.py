@@ -70,10 +70,13 @@ class TermIndex:
     def overlap(self, query: str) -> TermOverlap:
         """Return the scoring of texts for one query.
 
-        Its ASKING words count only if it has no others.
+        Its ASKING words count only if it has no others. Words in capitals, such as WHO, are names.
         """
-        content = " ".join(word for word in words(query) if word.lower() not in ASKING)
-        terms = self.analyzer.terms(content) or self.analyzer.terms(query)
+        terms = self.analyzer.terms(query)
+        in_query = words(query)
+        content = [w for w in in_query if w.isupper() or w.lower() not in ASKING]
+        if len(content) < len(in_query) and not self.analyzer.across:
+            terms = self.analyzer.terms(" ".join(content)) or terms
         weights = self._weighting.idf(terms) if self._weighting else dict.fromkeys(terms, 1.0)
         return TermOverlap(self, weights)
 

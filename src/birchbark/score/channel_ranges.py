@@ -59,7 +59,8 @@ def _stored(checkpoint: Checkpoint) -> dict[str, Floats]:
             where=str(path),
             remedy="delete it: what it holds is computed then",
         ) from broken
-    return stored
+    usable = all(value.ndim == 1 and np.isfinite(value).all() for value in stored.values())
+    return stored if usable else {}
 
 
 def _computed(checkpoint: Checkpoint) -> dict[str, Floats]:

@@ -111,4 +111,9 @@ class QuantizedEmbeddingScorer(QuantizedScorer):
             return []
         joined = {name: np.concatenate([rows[name] for rows in documents]) for name in self.no_rows}
         ends = np.cumsum([len(rows["vectors"]) for rows in documents])
-        return np.split(self._scorer.cosines(query, dequantize_vectors(joined)), ends[:-1])
+        blocks = [
+            {name: rows[begin : begin + BLOCK] for name, rows in joined.items()}
+            for begin in range(0, max(1, int(ends[-1])), BLOCK)
+        ]  # so that few vectors are float32 at a time
+        cosines = [self._scorer.cosines(query, dequantize_vectors(block)) for block in blocks]
+        return np.split(np.concatenate(cosines), ends[:-1])

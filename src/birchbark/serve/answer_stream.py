@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from birchbark.pipeline.answers.answer import Answer
+from birchbark.pipeline.answers.search_notes import probably_unanswered
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.settings.ranker import Ranker
@@ -125,9 +126,10 @@ class AnswerStream:
             first_stage=_milliseconds(first_stage),
             total=_milliseconds(total),
         )
+        unanswered = probably_unanswered(answer.hits)
         if self._sort:
             answer = sorted_by_field(answer, self._sort, complete=complete)
-        return serialize_answer(answer, self._query, self.rankers, timings)
+        return serialize_answer(answer, self._query, self.rankers, timings, unanswered=unanswered)
 
 
 def _milliseconds(seconds: float) -> float:

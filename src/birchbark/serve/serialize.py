@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
-from birchbark.pipeline.answers.search_notes import probably_unanswered
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
@@ -25,14 +24,23 @@ LEAD = 300  # characters from the beginning of a document's text
 
 
 def serialize_answer(
-    answer: Answer, query: str, rankers: Sequence[Ranker], timings: Timings
+    answer: Answer,
+    query: str,
+    rankers: Sequence[Ranker],
+    timings: Timings,
+    *,
+    unanswered: bool,
 ) -> SearchResponse:
-    """Convert an answer. rankers: the stages of the search; none for the first stage alone."""
+    """Convert an answer.
+
+    rankers: the stages of the search; none for the first stage alone. unanswered: whether probably
+    none of the documents answers the query, by the best hit, which need not be the first here.
+    """
     return SearchResponse(
         query=query,
         hits=[serialize_hit(hit) for hit in answer.hits],
         max_score=rankers[0].max_score if len(rankers) == 1 else None,
-        unanswered=probably_unanswered(answer.hits),
+        unanswered=unanswered,
         exact=answer.stats.exact,
         timings_ms=timings,
         **reading_summary(answer.stats, rankers),

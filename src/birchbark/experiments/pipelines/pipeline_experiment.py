@@ -16,7 +16,7 @@ from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.experiments.pipelines.loader import PipelineLoader, models_of
 from birchbark.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
 from birchbark.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
-from birchbark.experiments.pipelines.rows import PipelineRows
+from birchbark.experiments.pipelines.rows import STATIC, PipelineRows
 from birchbark.experiments.trained.model_experiment import ModelExperiment
 from birchbark.experiments.trained.training_variants import read_models_and_variants
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
@@ -140,7 +140,9 @@ class PipelineExperiment(ModelExperiment):
                 continue
             for variant in (stages, *(rows.tuned[name].variants if name in rows.tuned else ())):
                 first = loader.rankers(name, variant, existing)[0]
-                if name in rows.vectors and first.vector_scorer is None:
+                kind = rows.vectors.get(name)
+                computing = first.static if kind == STATIC else first.vector_scorer
+                if kind and computing is None:
                     raise InputError("vectors need an embedding", where=f"row {name}")
 
 

@@ -20,7 +20,8 @@ class Evidence:
         marks: Start and end in `segment.text` of each word that is a term of the query. Defaults to
             `()`; a search sets it for the first 20 segments of a hit.
         sentence: Start and end in `segment.text` of its sentence with the most terms of the query,
-            which shows best what the segment is about. Defaults to None: the segment is one
+            which shows best what the segment is about; of a question or heading with the sentence
+            after it. Defaults to None: the segment is one
             sentence, or was not searched for it; a search does so where it sets `marks`.
     """
 
@@ -177,8 +178,12 @@ class Answer:
         Args:
             probability: That a document answers the query, from 0 to 1.
         """
-        hits = (hit for hit in self.hits if (hit.probability or 0.0) >= probability)
-        return replace(self, hits=tuple(hits))
+        hits = tuple(
+            hit
+            for hit in self.hits
+            if hit.probability is not None and hit.probability >= probability
+        )
+        return replace(self, hits=hits)
 
     def as_inexact(self) -> Answer:
         """Return this answer as one that another might improve."""

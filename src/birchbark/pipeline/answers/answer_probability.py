@@ -13,7 +13,7 @@ import math
 
 LOG_ODDS, EMBEDDING, CONSTANT = 0.75, 1.10, -1.09  # weights
 LEAST = 1e-4  # probabilities below it, and above 1 minus it, are not told apart
-UNLIKELY = 0.13  # below it were 2 % of the questions that had an answer
+UNLIKELY = 0.13  # 2 % of the questions that had an answer score below it
 
 
 def answer_probability(passage: float, embedding: float) -> float:

@@ -254,8 +254,8 @@ class Candidates:
 
     def _probability(self, position: int, evidence: AggregatedEvidence) -> float | None:
         """Return the probability that a document answers the query; None if it is not known."""
-        known = self._embedding_weight and self._ranker.scorer.kind == "cross-encoder"
-        if not known or not len(evidence.scores):
+        known = self._embedding_weight and len(evidence.scores)
+        if not known or not self._ranker.has_stated_scales:
             return None
         by_embedding = float(self.embedding[position]) / self._embedding_weight
         return answer_probability(float(evidence.scores.max()), by_embedding)

@@ -198,10 +198,11 @@ class SegmentChoice:
     ) -> dict[int, list[Segment]]:
         """Choose the `count` best segments of documents, best first; of equals the shorter.
 
-        The result covers documents with static vectors, and as many of the first of the others as
-        SPLITTING_SHARE of the time allows.
+        The result covers documents with static vectors, unless all segments are wanted before a
+        deadline, and as many of the first of the others as SPLITTING_SHARE of the time allows.
         """
-        chosen = self._best_static(table, positions, count)
+        everything = count is None and deadline.exists
+        chosen = {} if everything else self._best_static(table, positions, count)
         others = [i for i in positions if i not in chosen]
         part = deadline.part(SPLITTING_SHARE)
         split = self._split(table, scoring, others, part, whole=count is None)

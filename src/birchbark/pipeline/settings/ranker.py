@@ -17,7 +17,10 @@ from birchbark.pipeline.settings.duo import Duo
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.vector_scorer import bi_encoder
 from birchbark.records import Float32s
+from birchbark.score.cross_encoder import CrossEncoderScorer
+from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import DocumentScorer, Scorer
+from birchbark.score_cache.cached_scorer import uncached
 from birchbark.segment.by_name import Segmenter, segmenter_name
 from birchbark.segment.passages import Passages
 from birchbark.segment.sentences import sentences
@@ -170,6 +173,18 @@ class Ranker:
         scorer = self.embedding or self.scorer
         named = segmenter_name(self.segmenter) is not None and self.limit == Limit()
         return scorer if named and bi_encoder(scorer) else None
+
+    @property
+    def has_stated_scales(self) -> bool:
+        """Whether it is a cross-encoder beside an embedding, and both state the scale of scores."""
+        main = uncached(self.scorer)
+        second = uncached(self.embedding) if self.embedding else None
+        return (
+            isinstance(main, CrossEncoderScorer)
+            and isinstance(second, EmbeddingScorer)
+            and main.checkpoint.scale.stated
+            and second.checkpoint.scale.stated
+        )
 
     @property
     def scoring_key(self) -> tuple[object, ...]:

@@ -195,7 +195,7 @@ def _load_precomputation(
         precomputation = precompute_tokens(scorer, segmenter, model)
     else:
         precomputation = precompute_vectors(scorer, segmenter, model, config["bits"], name=name)
-    if precomputation.schema.config != config:
+    if precomputation.schema.config != config and name != STATIC:  # which are made anew, quickly
         raise InputError(
             f"the {name} of this index were made by a model or version other than {model}",
             where=where,
@@ -219,6 +219,11 @@ def has_config(schema: AttachmentSchema, config: Mapping[str, Any]) -> bool:
     return {key: value for key, value in schema.config.items() if key not in LOADED_BY} == config
 
 
+def shown_name(name: str) -> str:
+    """Return what an attachment is called in messages."""
+    return "static vectors" if name == STATIC else name
+
+
 def is_vectors(name: str) -> bool:
     """Return whether an attachment of this name is a set of vectors (vector_sets.py)."""
     return bool(_VECTOR_SET.fullmatch(name))
@@ -234,8 +239,9 @@ def _segmenter_config(segmenter: Segmenter) -> dict[str, str]:
 def _spans(document: Document, segments: Sequence[Segment]) -> NDArray[np.int32]:
     """Return the rows (n, 3) of SPANS for a document's n segments."""
     spans = np.empty((len(segments), 3), np.int32)
+    contents = document.contents  # joins the fields each time
     for row, segment in zip(spans, segments, strict=True):
         prefix = len(segment.text) - (segment.end - segment.start)
-        restored = document.contents[:prefix] + document.contents[segment.start : segment.end]
+        restored = contents[:prefix] + contents[segment.start : segment.end]
         row[:] = (prefix, segment.start, segment.end) if restored == segment.text else -1
     return spans

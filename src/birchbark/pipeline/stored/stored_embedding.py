@@ -97,6 +97,8 @@ def _vector_set(index: Index, name: str | None) -> str:
     """
     sets, where = searched_sets(index.attachments), str(index.directory)
     of_tokens = [other for other in vector_sets(index.attachments) if other not in sets]
+    if name == STATIC and name in index.attachments:
+        return name
     if name in of_tokens or (of_tokens and not sets):
         raise InputError(
             "vectors of tokens find no candidates, they only re-rank",
@@ -105,9 +107,9 @@ def _vector_set(index: Index, name: str | None) -> str:
             wanted=" or ".join(sets) or "a set with a vector per segment",
             remedy="" if sets else f"{ATTACH} {where}",
         )
-    if not sets and name != STATIC:
+    if not sets:
         raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
-    if name is not None and name not in (*sets, STATIC):
+    if name is not None and name not in sets:
         raise InputError(
             "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)
         )

@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import Writer, open_writer
-from birchbark.pipeline.stored.precompute import STATIC, Precomputation, load_precomputations
+from birchbark.pipeline.stored.precompute import (
+    STATIC,
+    Precomputation,
+    load_precomputations,
+    shown_name,
+)
 from birchbark.pipeline.stored.vector_sets import in_own_set, searched_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
@@ -89,7 +94,7 @@ def attach(
     names = []
     for precomputation in precomputations:
         named = in_own_set(precomputation, writer.attachments)
-        with progress(f"computing {named.name}", len(writer)) as advance:
+        with progress(f"computing {shown_name(named.name)}", len(writer)) as advance:
             named.attach(writer, advance)
         names.append(named.name)
     return names
@@ -102,7 +107,7 @@ def complete_attachments(
     missing = writer.missing_rows()
     for precomputation in precomputations:
         if count := missing.get(precomputation.name):
-            with progress(f"computing {precomputation.name}", count) as advance:
+            with progress(f"computing {shown_name(precomputation.name)}", count) as advance:
                 precomputation.attach(writer, advance)
 
 
