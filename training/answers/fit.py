@@ -32,6 +32,7 @@ FITTED = [f"qa/{name}" for name in ("mediqa", "mtrag", "pubmedqa", "faq", "nq")]
 TESTED = ["scifact", "time", "cacm", "cranfield"]
 ANSWERED, REMOVED, FOREIGN = "answered", "removed", "foreign"
 MOST_DOCUMENTS = 20_000  # of a collection
+CURVE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)  # thresholds
 LOST = 0.02  # share of answered questions below the threshold
 
 
@@ -75,15 +76,24 @@ def main(data: Path, questions: int, work: Path) -> None:
     answered = [score(c, weights, constant) for c in everything if c["kind"] == ANSWERED]
     threshold = float(np.quantile(answered, LOST))
     click.echo(f"weights {weights}, constant {constant:.2f}, threshold {threshold:.2f}")
-    click.echo("collection  called unanswered: answered, removed, foreign")
+    click.echo("called unanswered at this threshold: answered, removed, foreign")
     for name, of_collection in {**fitted, **tested}.items():
-        shares = [
-            np.mean(
-                [score(c, weights, constant) < threshold for c in of_collection if c["kind"] == k]
-            )
-            for k in (ANSWERED, REMOVED, FOREIGN)
-        ]
+        shares = called_unanswered(of_collection, threshold, weights, constant)
         click.echo(f"{name:12} " + " ".join(f"{share:.2f}" for share in shares))
+    click.echo("by threshold, means over the collections that were not fitted to")
+    for other in CURVE:
+        rows = [called_unanswered(c, other, weights, constant) for c in tested.values()]
+        click.echo(f"{other:.2f} " + " ".join(f"{share:.2f}" for share in np.mean(rows, axis=0)))
+
+
+def called_unanswered(
+    found: Sequence[dict], threshold: float, weights: Sequence[float], constant: float
+) -> list[float]:
+    """Return the share of questions of each kind whose probability is below the threshold."""
+    low = {kind: [] for kind in (ANSWERED, REMOVED, FOREIGN)}
+    for case in found:
+        low[case["kind"]].append(score(case, weights, constant) < threshold)
+    return [float(np.mean(of_kind)) for of_kind in low.values()]
 
 
 def cases(

@@ -27,11 +27,17 @@ _NOT_PLAIN = re.compile(r"[^\t\n\r -Z\\-~]")  # beyond ASCII, control characters
 
 
 class KnownWords:
-    """Encodes texts as a tokeniser does, and remembers the token ids of words."""
+    """Encodes texts as a tokeniser does, and remembers the token ids of words.
+
+    Threads may share it.
+
+    Attributes:
+        tokenizer: The tokeniser.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Remember nothing yet; a tokeniser that works in another way encodes everything itself."""
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._words: dict[str, list[int]] = {}
         self._usable = splits_as_bert(json.loads(tokenizer.to_str()))
 
@@ -58,7 +64,7 @@ class KnownWords:
         ]
 
     def _encoded(self, texts: Sequence[str]) -> list[Ids]:
-        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [np.array(one.ids, np.int32) for one in encoded]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_module import read_encoder_module
 from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.known_words import KnownWords
 from birchbark.errors import CheckpointError, InputError
 
 if TYPE_CHECKING:
@@ -19,31 +20,42 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-REMEMBERED = 4  # tokenisers
+COMPLETE, REMEMBERED = "tokenizer.json", 4  # tokenisers
 MAX_GROWTH = 1000  # times its length that a normaliser may make a text
 
 
-def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+def load_tokenizer(checkpoint: Checkpoint) -> KnownWords:
     """Load the tokeniser of `checkpoint`, without truncation and padding.
 
     Raises CheckpointError if there is none, or if it is damaged or not supported.
     """
-    tokenizer = _read(checkpoint)
+    markers, complete = checkpoint.prompts.markers, checkpoint.directory / COMPLETE
     with convert_errors(str(checkpoint.directory)):
-        _register_markers(tokenizer, checkpoint.prompts.markers)
-    _check_case(tokenizer, checkpoint)
-    return tokenizer
+        if complete.exists() and not markers:
+            known = _parsed(_content(complete))
+        else:
+            tokenizer = _read(checkpoint)
+            _register_markers(tokenizer, markers)
+            known = KnownWords(tokenizer)
+    _check_case(known.tokenizer, checkpoint)
+    return known
 
 
 @lru_cache(REMEMBERED)
-def _parsed(content: str) -> Tokenizer:
+def _parsed(content: str) -> KnownWords:
     """Return the tokeniser of a tokenizer.json; models with the same one share it.
 
     It must not be changed: other threads may be encoding with it.
     """
     from tokenizers import Tokenizer
 
-    return _unlimited(Tokenizer.from_str(content))
+    return KnownWords(_unlimited(Tokenizer.from_str(content)))
+
+
+def _content(complete: Path) -> str:
+    """Return what a tokenizer.json holds; CheckpointError if its normaliser is a trap."""
+    _check_growth(read_object(complete).get("normalizer"), complete)
+    return complete.read_text(encoding="utf-8")
 
 
 def _unlimited(tokenizer: Tokenizer) -> Tokenizer:
@@ -59,17 +71,12 @@ def _read(checkpoint: Checkpoint) -> Tokenizer:
     from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
     complete, wordpieces, vocabulary, merges = (
-        checkpoint.directory / name
-        for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+        checkpoint.directory / name for name in (COMPLETE, "vocab.txt", "vocab.json", "merges.txt")
     )
     settings = _settings(checkpoint)
     with convert_errors(str(checkpoint.directory)):
         if complete.exists():
-            _check_growth(read_object(complete).get("normalizer"), complete)
-            content = complete.read_text(encoding="utf-8")
-            if not checkpoint.prompts.markers:
-                return _parsed(content)
-            return _unlimited(Tokenizer.from_str(content))  # markers are added to it
+            return _unlimited(Tokenizer.from_str(_content(complete)))
         if wordpieces.exists() and not checkpoint.family.offset:
             case = {
                 "lowercase": settings.get("do_lower_case", True),

@@ -13,7 +13,6 @@ import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.known_words import KnownWords
 from birchbark.checkpoint.load_tokenizer import convert_errors, load_tokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
@@ -38,8 +37,8 @@ class CheckpointTokenizer:
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Load the tokeniser; CheckpointError if it is damaged or does not fit the weights."""
         self._where = where = str(checkpoint.directory)
-        self._tokenizer = load_tokenizer(checkpoint)
-        self._known_words = KnownWords(self._tokenizer)
+        self._known_words = load_tokenizer(checkpoint)
+        self._tokenizer = self._known_words.tokenizer
         _check_size(self._tokenizer, checkpoint)
         if checkpoint.family.static:
             self._single, self._pair = _bare_frame(1), _bare_frame(2)

@@ -8,6 +8,7 @@ from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
 from birchbark.pipeline.answers.facets import MAX_VALUES
+from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.spelling import correct_query
@@ -39,7 +40,7 @@ def search_notes(
     if found and by_terms:
         return notes
     notes.append(_no_matches(index, query, found))
-    if not (found or searched_sets(index.attachments)):
+    if not (found or searched_sets(index.attachments) or STATIC in index.attachments):
         notes.append(NO_VECTORS)
     return notes
 

@@ -3,8 +3,10 @@
 next_step is a pure function of the table and the progress: it reads nothing and changes nothing.
 The steps of a search are
 
-1. VECTORS: the query is compared with the embedding's stored vectors;
-2. EMBED: the embedding reads documents without stored vectors;
+1. VECTORS: the query is compared with the embedding's stored vectors, and with static vectors of
+   the other documents;
+2. EMBED: the embedding reads documents without stored vectors, of those with static ones the most
+   promising;
 3. PAGE: in between, if documents are read in rounds, the main scorer reads a segment of each of
    the first documents, so that the first page has evidence at once;
 4. PLAN: the reading plan is applied: it says which documents the main scorer may read;
@@ -79,7 +81,8 @@ class Progress:
 
     vectors_compared, page_read, planned, rescored: whether these steps are done. by_vectors: how
     many documents stored vectors have scored. missing: the documents without stored vectors that
-    the embedding has not read. without_vectors: how many there were. out_of_time:
+    the embedding is to read and has not read yet. without_vectors: how many it is to read in all.
+    out_of_time:
     the action for which time did not suffice; the actions after it are tried all the same, except
     after READ and RESCORE, which end the search. left_out: whether the plan asks for something that
     takes longer than a search may.
