@@ -150,9 +150,10 @@ def test_command(tmp_path: Path, bert: Path) -> None:
         (notes / "canoes.md").write_text("# Canoes\n\nA canoe of birch bark.\n")
         for _ in range(60):
             result = await client.call_tool("search", {"query": "canoe"})
-            if documents := result.structured_content["documents"]:
-                return [document["doc_id"] for document in documents]
+            found = [one["doc_id"] for one in result.structured_content["documents"]]
+            if "canoes.md" in found:
+                return found
             await asyncio.sleep(0.5)
         return []
 
-    assert with_client(server, use) == ["canoes.md"]
+    assert "canoes.md" in with_client(server, use)
