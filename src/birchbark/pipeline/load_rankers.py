@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +93,6 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
     precise = models.scorer(options.model, fp32, options.pooling) if rescores else None
     embedding = _embedding(options, scorer)
     second = models.scorer(embedding) if embedding else None
-    usual = embedding in (None, defaults.EMBEDDING)
-    if not usual and options.embed_documents == defaults.EMBED_DOCUMENTS:
-        plan = replace(plan, embedded_documents=None)  # static scores are on another scale
     if second and second.kind == "cross-encoder":
         raise InputError(
             f"{embedding} is a cross-encoder, not an embedding model",
@@ -171,7 +168,9 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     """Return the reading plan of a stage.
 
     By default all segments are read if the model scores whole documents, if it is an embedding
-    model, if a limit says what is read, or if the aggregation depends on all segments.
+    model, if a limit says what is read, or if the aggregation depends on all segments. Then the
+    embedding reads all candidates. So does an embedding other than the bundled one, since static
+    scores are on the scale of that one.
     """
     segments = options.read_segments
     embedded, embedded_documents = options.embed_segments, options.embed_documents
@@ -184,10 +183,12 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
         else:
             segments = ALL
     pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
-    if (segments, options.read_segments) == (ALL, None):
-        embedded = ALL if embedded == defaults.EMBED_SEGMENTS else embedded
-        if embedded_documents == defaults.EMBED_DOCUMENTS:
-            embedded_documents = ALL
+    reads_all = (segments, options.read_segments) == (ALL, None)
+    if reads_all and embedded == defaults.EMBED_SEGMENTS:
+        embedded = ALL
+    other_scale = _embedding(options, scorer) not in (None, defaults.EMBEDDING)
+    if (reads_all or other_scale) and embedded_documents == defaults.EMBED_DOCUMENTS:
+        embedded_documents = ALL
     return ReadingPlan(
         parse_count(segments, "read_segments"),
         parse_count(options.read_documents, "read_documents"),

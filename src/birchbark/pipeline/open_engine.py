@@ -12,7 +12,7 @@ from birchbark.index.index import Index
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.vector_scorer import embedding_scorer
-from birchbark.pipeline.stored.vector_sets import fitting_set
+from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
@@ -91,20 +91,12 @@ def _finding_sets(index: Index, rankers: Sequence[Ranker]) -> list[tuple[str, Sc
     encoder = embedding_scorer(static) if static else None
     if encoder and (name := fitting_set(index.attachments, encoder, rankers[0].segmenter)):
         sets.append((name, encoder))
-    return sorted(sets, key=lambda one: _missing(index, one[0]))
+    return sorted(sets, key=lambda one: count_missing(index, one[0]))
 
 
 def _given(scorer: Scorer, model: str) -> Scorer:
     """Return the scorer that computed a set of vectors, whose model is not loaded again."""
     return scorer
-
-
-def _missing(index: Index, name: str) -> int:
-    """Return how many documents' vectors have not been computed yet."""
-    vectors = index.attachment(name)
-    if vectors is None:
-        return len(index)
-    return sum(len(vectors.missing(part)) for part in range(len(index.parts)))
 
 
 def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:

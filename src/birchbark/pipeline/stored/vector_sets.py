@@ -15,6 +15,7 @@ from itertools import count
 
 from birchbark import defaults
 from birchbark.index.attachment_schema import AttachmentSchema
+from birchbark.index.index import Index
 from birchbark.pipeline.stored.precompute import (
     LOADED_BY,
     STATIC,
@@ -65,6 +66,14 @@ def fitting_set(
         if has_config(schema, vectors_config(scorer, segmenter, bits)):
             return name
     return None
+
+
+def count_missing(index: Index, name: str) -> int:
+    """Return how many documents' vectors of a set have not been computed yet."""
+    vectors = index.attachment(name)
+    if vectors is None:
+        return len(index)
+    return sum(len(vectors.missing(part)) for part in range(len(index.parts)))
 
 
 def in_own_set(computation: Precomputation, attachments: Attachments) -> Precomputation:

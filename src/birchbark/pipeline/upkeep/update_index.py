@@ -15,7 +15,7 @@ from birchbark.pipeline.stored.precompute import (
     load_precomputations,
     shown_name,
 )
-from birchbark.pipeline.stored.vector_sets import in_own_set, searched_sets
+from birchbark.pipeline.stored.vector_sets import count_missing, in_own_set, searched_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
 from birchbark.score.scorer import LoadScorer
@@ -150,6 +150,5 @@ def documents_without_vectors(index: Index, name: str) -> WithoutVectors:
     vectors = index.attachment(name)
     if vectors is None:
         return WithoutVectors(len(index), 0)
-    parts = range(len(index.parts))
-    missing = sum(len(vectors.missing(position)) for position in parts)
-    return WithoutVectors(missing, sum(vectors.without_rows(p, "vectors") for p in parts))
+    left_out = sum(vectors.without_rows(part, "vectors") for part in range(len(index.parts)))
+    return WithoutVectors(count_missing(index, name), left_out)
