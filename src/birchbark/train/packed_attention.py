@@ -36,16 +36,22 @@ def attend(query: Any, key: Any, value: Any, spans: Spans, settings: AttentionSe
     """Return the attended values of each query (T, H), or (N, H) if there is one query per input.
 
     A GPU computes in the precision of the arguments, unless there is a `term`. A CPU computes in
-    float32, because bf16 is slower for matrices as small as those of a single head.
+    float32, because bf16 is slower for matrices as small as those of a single head. cuDNN's
+    attention is not used: it plans for each new shape, which takes 15 ms, and shapes change with
+    every batch.
     """
     import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.functional import scaled_dot_product_attention
+
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
     exact = not query.is_cuda or settings.term is not None
     if exact:
         query, key, value = query.float(), key.float(), value.float()
     contexts = []
-    with torch.autocast(query.device.type, enabled=False) if exact else nullcontext():
+    precision = torch.autocast(query.device.type, enabled=False) if exact else nullcontext()
+    with precision, sdpa_kernel(kernels):
         for block, q, k, v in _by_block(query, key, value, spans, settings.heads):
             context = scaled_dot_product_attention(
                 q,
