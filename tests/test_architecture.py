@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "retrieve": {"artifact", "index", "text"},
     "segment": set(),
     "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score", "text"},
-    "checkpoint": {"artifact"},
+    "checkpoint": {"artifact", "text"},
     "score": {"artifact", "checkpoint", "compiled", "processors"},
     "score_cache": {"artifact", "deadline", "score"},
     "hub": {"artifact", "checkpoint", "score"},

@@ -27,6 +27,7 @@ INT8_EMBEDDINGS: Final = (EMBEDDING,)
 ENCODING: Final = "utf-8"
 TOPIC_FIELDS: Final = ("title",)
 ANALYZER: Final = "english"
+FILE_ANALYZER: Final = "english+parts"  # of a folder's files
 WEIGHT_STEPS: Final = 100  # per 1 of a term's weight, to which learned sparse vectors are rounded
 INDEXED_FIELD: Final = "contents"
 INDEXED_FIELD_PARTS: Final = ("title", "text")

@@ -16,6 +16,7 @@ from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.load_tokenizer import convert_errors, load_tokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
+from birchbark.text.normal_form import usual_letters
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -136,9 +137,9 @@ class CheckpointTokenizer:
         self._tokenizer.save(str(path))
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of each text, without special tokens."""
+        """Return the token ids of each text in its `usual_letters`, without special tokens."""
         with convert_errors(self._where):
-            return self._known_words.encode(texts)
+            return self._known_words.encode([*map(usual_letters, texts)])
 
     def single_input(self, text: Ids) -> Ids:
         """Return the input ids of one encoded text: the text between special tokens."""
@@ -178,9 +179,13 @@ class CheckpointTokenizer:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end offset of each token in `text`, in characters."""
         with convert_errors(self._where):
-            encoded = self._tokenizer.encode(text, add_special_tokens=False)
+            encoded = self._tokenizer.encode(usual_letters(text), add_special_tokens=False)
         spans: list[tuple[int, int]] = encoded.offsets
-        return spans
+        if usual_letters(text) == text:
+            return spans
+        origins = [n for n, character in enumerate(text) for _ in usual_letters(character)]
+        begins, ends = [*origins, len(text)], [0, *(n + 1 for n in origins)]
+        return [(begins[begin], ends[end]) for begin, end in spans]
 
 
 def _joined(*parts: Sequence[int] | Ids) -> Ids:

@@ -20,7 +20,7 @@ from birchbark.cli.index_attach import (
     precompute_options,
 )
 from birchbark.cli.index_inspect import stats, verify
-from birchbark.cli.index_of_folder import build_from
+from birchbark.cli.index_of_folder import build_from, default_schema
 from birchbark.cli.index_sync import sync
 from birchbark.cli.index_update import add, delete, merge
 from birchbark.cli.options import (
@@ -76,10 +76,11 @@ def command() -> None:
 @option(
     "--analyzer",
     metavar="NAME",
-    default=defaults.ANALYZER,
     help="How the text of documents and queries is split into terms: english, porter, plain, "
     "wordpiece, porter+wordpiece, cjk (Chinese, Japanese, Korean), or a language such as "
-    "german; an unknown name lists them all.",
+    "german; an unknown name lists them all. With +parts, as in german+parts, parts of joined "
+    "words such as config.yaml are found as well.  "
+    f"[default: {defaults.FILE_ANALYZER} for a folder of files, else {defaults.ANALYZER}]",
 )
 @option(
     "--vocabulary",
@@ -155,7 +156,7 @@ def build(
     collection: str,
     directory: Path,
     format_name: str | None,
-    analyzer: str,
+    analyzer: str | None,
     vocabulary: str,
     fields: tuple[str, ...],
     read: tuple[str, ...],
@@ -200,6 +201,7 @@ def build(
     static = vectors != NO_VECTORS
     computed = vectors if static else None
     precomputations = make_precomputations(tokens, computed, pooling, vector_bits, segments)
+    analyzer = analyzer or default_schema(collection, format_name).analyzer
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
     schema = Schema(
         analyzer,

@@ -52,6 +52,17 @@ def index_of(path: Path) -> tuple[Path, bool]:
     return index, True
 
 
+def default_schema(collection: Path | str, format_name: str | None) -> Schema:
+    """Return the schema for the files of a folder, or for a collection in another format."""
+    from birchbark.collection.documents import collection_format
+    from birchbark.index.build_index import Schema
+    from birchbark.pipeline.upkeep.folder_index import FOLDER_SCHEMA
+
+    return (
+        FOLDER_SCHEMA if collection_format(str(collection), format_name) == "folder" else Schema()
+    )
+
+
 def build_from(
     collection: Path | str,
     directory: Path,
@@ -65,20 +76,20 @@ def build_from(
 ) -> Index:
     """Build the index of a collection or of a folder's files, and show the progress.
 
-    schema: None for the default; a folder's is extended by the fields of files. static: whether
-    static vectors are stored with it. For the other arguments see `read_collection` and
+    schema: None for `default_schema`; a folder's is extended by the fields of files. static:
+    whether static vectors are stored with it. For the other arguments see `read_collection` and
     `build_index`.
     """
     from birchbark.collection.documents import collection_format, read_collection
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
-    from birchbark.index.build_index import Schema, build_index
+    from birchbark.index.build_index import build_index
     from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
     from birchbark.pipeline.upkeep.update_index import attach
 
-    schema = schema or Schema()
+    schema = schema or default_schema(collection, format_name)
 
     def build(advance: Advance) -> Index:
         if collection_format(str(collection), format_name) != "folder":
@@ -123,10 +134,10 @@ def _report_language(index: Index) -> None:
         "models read English; with other languages BM25 alone (--first-stage-only) or a "
         "multilingual --model may rank better"
     )
-    if index.analyzer.name == defaults.ANALYZER:
+    if index.analyzer.name in (defaults.ANALYZER, defaults.FILE_ANALYZER):
         other = ANALYZER_OF.get(language)
         notify(
-            f"note: the analyzer {defaults.ANALYZER} is for English words; "
+            f"note: the analyzer {index.analyzer.name} is for English words; "
             + (
                 f"--analyzer {other} is for this language"
                 if other

@@ -39,11 +39,8 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.weighted_terms import Impacts, parse_impacts
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
-FORMAT, VERSION = "birchbark index", 2
-WITH_ATTACHMENTS = 3  # the version of an index with attachments; others are still version 2
-WITH_READ_FIELDS = 4  # the version of an index whose models read other fields than `text`
-WITH_WEIGHTED = 5  # the version of an index with weighted fields
-VERSIONS = (VERSION, WITH_ATTACHMENTS, WITH_READ_FIELDS, WITH_WEIGHTED)
+FORMAT = "birchbark index"
+VERSION = 6  # since 6, analyzers read texts in normal form; raise it when terms change
 MANIFEST = "manifest.json"
 VOCABULARY = "vocab.txt"
 SHARDS = "shards.json"  # of an index that is divided; see shards.py
@@ -187,23 +184,12 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Write this manifest atomically, in place of the current one."""
-        version = WITH_ATTACHMENTS if self.attachments else VERSION
-        if self.read_fields != defaults.READ_FIELDS:
-            version = WITH_READ_FIELDS
-        version = WITH_WEIGHTED if self.weighted else version
-        values: dict[str, Any] = {
+        values = {
             "format": FORMAT,
-            "version": version,
+            "version": VERSION,
             "made_by": software_versions(),
+            **asdict(self),
         }
-        values |= asdict(self)
-        for holder, key in ((values, "attachments"), *((p, "attached") for p in values["parts"])):
-            if not holder[key]:  # readers of version 2 do not know these keys
-                del holder[key]
-        if self.read_fields == defaults.READ_FIELDS:
-            del values["read_fields"]
-        if not self.weighted:
-            del values["weighted"]
         write_json(directory / MANIFEST, values | {"checksum": json_checksum(values)})
 
     @classmethod
@@ -220,13 +206,13 @@ class Manifest:
             raise
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
-        if values.get("version") not in VERSIONS:
+        if values.get("version") != VERSION:
             raise ArtifactError(
                 "unsupported index version",
                 where=str(directory),
-                wanted=f"one of {', '.join(map(str, VERSIONS))}",
+                wanted=str(VERSION),
                 found=str(values.get("version")),
-                remedy="build the index again with this version of birchbark",
+                remedy=f"build it again: birchbark index build COLLECTION --to {directory} --replace",
             )
         if values.pop("checksum", "") != json_checksum(values):
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
@@ -246,9 +232,9 @@ class Manifest:
             tuple(values["keywords"]),
             values["forward"],
             values["vocabulary"],
-            {n: AttachmentSchema.read(s) for n, s in values.get("attachments", {}).items()},
-            tuple(values.get("read_fields", defaults.READ_FIELDS)),
-            {name: int(steps) for name, steps in values.get("weighted", {}).items()},
+            {n: AttachmentSchema.read(s) for n, s in values["attachments"].items()},
+            tuple(values["read_fields"]),
+            {name: int(steps) for name, steps in values["weighted"].items()},
         )
 
 
@@ -274,7 +260,7 @@ def _part_entry(values: dict[str, Any]) -> PartEntry:
     fields = tuple(FieldTotals(**totals) for totals in values["fields"])
     attached = {
         name: tuple(map(RowFolderEntry.read, entries))
-        for name, entries in values.get("attached", {}).items()
+        for name, entries in values["attached"].items()
     }
     entry = PartEntry(**values | {"fields": fields, "attached": attached})
     names = [(PART, entry.name), (DELETED, entry.deleted)]

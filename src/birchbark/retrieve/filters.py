@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,7 @@ class Filter:
     @classmethod
     def parse(cls, text: str) -> Filter:
         """Parse a filter; InputError for an empty one, or a malformed alternative or range."""
+        text = normalize("NFC", text)  # as the terms of keyword fields are
         negated = text.startswith("!")
         listed = text.removeprefix("!")
         parts = _PART.findall(listed)

@@ -9,7 +9,7 @@ import numpy as np
 
 from birchbark.index.index import Index
 from birchbark.index.part import PartField
-from birchbark.text.words import words
+from birchbark.text.words import placed_words, words
 
 SHORTEST = 5  # letters of a word that may be corrected
 LONG = 6  # letters of a word in which two may be wrong
@@ -32,10 +32,10 @@ def correct_query(index: Index, query: str) -> str | None:
     Returns None if nothing was replaced.
     """
     corrected, at = [], 0
-    for word in words(query):
-        begin = query.index(word, at)
-        corrected += [query[at:begin], _correct_word(index, word)]
-        at = begin + len(word)
+    for word, begin, end in placed_words(query):
+        better = _correct_word(index, word)
+        corrected += [query[at:begin], query[begin:end] if better == word else better]
+        at = end
     text = "".join([*corrected, query[at:]])
     return text if text != query else None
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from birchbark.retrieve.engine import DocumentStore, term_weighting
 from birchbark.text.analyzer import Analyzer, analyzer
-from birchbark.text.words import words
+from birchbark.text.words import placed_words, words
 
 MAX_KNOWN_TOKENS = 1_000_000  # about 100 MB
 # Words that ask, and say nothing about what is asked for. They do not count beside other words.
@@ -110,14 +110,10 @@ class TermOverlap:
 
     def marks(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return where the words of the query are in the text, as (start, end), in order."""
-        in_text = words(text)
-        spans, at = [], 0
-        for word in in_text:
-            begin = text.index(word, at)
-            at = begin + len(word)
-            spans.append((begin, at))
+        in_text = placed_words(text)
+        spans = [(begin, end) for _, begin, end in in_text]
         split = self._index.analyzer.tokens
-        tokens = [set(split(word)) for word in in_text]
+        tokens = [set(split(word)) for word, _, _ in in_text]
         across = [set[str]() for _ in spans[1:]]  # tokens of each word and the next one together
         if self._index.analyzer.across:
             for n, ((begin, end), (next_begin, next_end)) in enumerate(pairwise(spans)):
@@ -128,7 +124,7 @@ class TermOverlap:
         for n, of_both in enumerate(across):
             if of_both & matching:
                 marked |= {n, n + 1}
-        return tuple(spans[n] for n in sorted(marked))
+        return tuple(sorted({spans[n] for n in marked}))
 
     def _score(self, tokens: Iterable[str], matching: Mapping[str, list[str]]) -> float:
         terms = {term for token in tokens for term in matching[token]}

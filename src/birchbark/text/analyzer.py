@@ -9,27 +9,27 @@ cjk               pairs of neighbouring characters and single Chinese characters
                   Japanese and Korean
 wordpiece         splits words into the WordPiece tokens of a BERT vocabulary
 porter+wordpiece  applies the Porter stemmer, then splits stems into WordPiece tokens
+
+All of them read texts in normal form (normal_form.py). One that ends in +parts, such as
+english+parts, also gives the terms of the parts of joined words (parts.py); those of WordPiece and
+`cjk` have no such form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from birchbark.errors import InputError
-from birchbark.text.languages import (
-    LANGUAGES,
-    character_pairs,
-    lower,
-    same_width,
-    snowball,
-    stemmed,
-)
+from birchbark.text.languages import LANGUAGES, character_pairs, lower, snowball, stemmed
+from birchbark.text.parts import parts
 from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
 
 MAX_TERM_LENGTH = 255
+Normalise = Callable[[str], tuple[str, ...]]  # token → its terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Analyzer:
 
     name: str
     tokens: Callable[[str], list[str]]
-    normalise: Callable[[str], tuple[str, ...]]
+    normalise: Normalise
     unknown: Callable[[str], bool] = lambda token: False
     across: bool = False
 
@@ -59,31 +59,46 @@ def analyzer(name: str, vocabulary: Sequence[str] | None = None) -> Analyzer:
     vocabulary: WordPiece tokens in the order of their ids, for `wordpiece` and `porter+wordpiece`.
     Raises InputError for an unknown name, and for a vocabulary that is missing or not used.
     """
-    if name not in NAMES:
-        raise InputError(f"unknown analyzer {name!r}", wanted=f"one of {', '.join(NAMES)}")
+    of_words = name.removesuffix(PARTS)
+    if name not in NAMES and of_words not in OF_WORDS:
+        raise InputError(
+            f"unknown analyzer {name!r}",
+            wanted=f"one of {', '.join(NAMES)}, or of {', '.join(NORMALISERS)} and the languages "
+            f"with {PARTS}",
+        )
     if (vocabulary is not None) != (name in WORDPIECE):
         raise InputError(
             f"analyzer {name} takes {'a' if name in WORDPIECE else 'no'} vocabulary",
             remedy=f"pass the vocabulary of a BERT model to {' and '.join(WORDPIECE)} only",
         )
     if name == CJK:
-        return Analyzer(name, character_pairs, _plain_of_same_width, across=True)
-    if name in LANGUAGES:
-        stem_of = stemmed(name)
+        return Analyzer(name, character_pairs, plain, across=True)
+    if vocabulary is not None:
+        wordpiece = WordPieces(vocabulary, WORDPIECE[name])
+        return Analyzer(name, wordpiece.tokens, wordpiece.normalise, wordpiece.unknown)
+    terms = NORMALISERS.get(of_words) or _of_language(of_words)
+    return Analyzer(name, words, terms if of_words == name else _with_parts(terms))
 
-        def terms(token: str) -> tuple[str, ...]:
-            return tuple(filter(None, map(stem_of, _chunks(lower(token, name)))))
 
-        return Analyzer(name, words, terms)
-    if vocabulary is None:
-        return Analyzer(name, words, NORMALISERS[name])
-    wordpiece = WordPieces(vocabulary, WORDPIECE[name])
-    return Analyzer(name, wordpiece.tokens, wordpiece.normalise, wordpiece.unknown)
+def _of_language(name: str) -> Normalise:
+    stem_of = stemmed(name)
+    return lambda token: tuple(filter(None, map(stem_of, _chunks(lower(token, name)))))
+
+
+def _with_parts(normalise: Normalise) -> Normalise:
+    """Return what gives the terms of a token, followed by those of its parts."""
+
+    def terms(token: str) -> tuple[str, ...]:
+        return (*normalise(token), *(term for part in parts(token) for term in normalise(part)))
+
+    return terms
 
 
 def keyword() -> Analyzer:
-    """Return the analyzer for keyword fields, which makes the whole text a single term."""
-    return Analyzer("keyword", lambda text: [text] if text else [], lambda token: (token,))
+    """Return the analyzer for keyword fields: the whole text is a single term, composed (NFC)."""
+    return Analyzer(
+        "keyword", lambda text: [normalize("NFC", text)] if text else [], lambda token: (token,)
+    )
 
 
 def plain(token: str) -> tuple[str, ...]:
@@ -97,10 +112,6 @@ def _chunks(token: str) -> tuple[str, ...]:
     return tuple(token[i : i + MAX_TERM_LENGTH] for i in range(0, len(token), MAX_TERM_LENGTH))
 
 
-def _plain_of_same_width(token: str) -> tuple[str, ...]:
-    return plain(same_width(token))
-
-
 def porter(token: str) -> tuple[str, ...]:
     """Lowercase, then apply the Porter stemmer (1980)."""
     return tuple([stem(term) for term in plain(token)])
@@ -108,12 +119,12 @@ def porter(token: str) -> tuple[str, ...]:
 
 def english(token: str) -> tuple[str, ...]:
     """Remove possessive 's, lowercase, remove stop words, and apply the Porter stemmer."""
-    if token[-2:] in {"'s", "'S", "’s", "’S", "＇s", "＇S"}:
+    if token[-2:] in {"'s", "'S"}:
         token = token[:-2]
     return tuple([stem(term) for term in plain(token) if term not in LUCENE])
 
 
-NORMALISERS = {"english": english, "porter": porter, "plain": plain}
+NORMALISERS: dict[str, Normalise] = {"english": english, "porter": porter, "plain": plain}
 
 
 def stem(term: str) -> str:
@@ -123,4 +134,6 @@ def stem(term: str) -> str:
 
 WORDPIECE: dict[str, Callable[[str], str]] = {"wordpiece": str, "porter+wordpiece": stem}
 CJK = "cjk"
+OF_WORDS = (*NORMALISERS, *LANGUAGES)
 NAMES = (*NORMALISERS, *WORDPIECE, CJK, *LANGUAGES)
+PARTS = "+parts"

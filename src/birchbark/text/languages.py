@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from unicodedata import name, normalize
+from unicodedata import name
 
+from birchbark.text.normal_form import normal_form
 from birchbark.text.words import words
 
 CODES = (
@@ -38,15 +39,13 @@ _CATALAN_ELISION = re.compile(r"[dlmnst]'(?=.)")
 def stemmed(language: str) -> Callable[[str], str]:
     """Return the function that maps a word in lower case to its stem.
 
-    language: one of LANGUAGES. An elided article ("l'avion") is removed, with either apostrophe.
+    language: one of LANGUAGES. An elided article ("l'avion") is removed.
     """
     stem = snowball(language)
 
-    def term(word: str) -> str:
-        word = word.replace("’", "'")
-        return stem(_CATALAN_ELISION.sub("", word, count=1) if language == "catalan" else word)
-
-    return term
+    if language != "catalan":
+        return stem
+    return lambda word: stem(_CATALAN_ELISION.sub("", word, count=1))
 
 
 def lower(word: str, language: str) -> str:
@@ -71,10 +70,10 @@ def character_pairs(text: str) -> list[str]:
     A Chinese character, and a character without such a neighbour, is a token by itself, too.
     """
     tokens: list[str] = []
-    done = 0
+    done, text = 0, normal_form(text)
     for run in _cjk().finditer(text):
         tokens += words(text[done : run.start()])
-        characters = normalize("NFKC", run.group())
+        characters = run.group()
         for i, character in enumerate(characters):
             if len(characters) == 1 or _is_chinese(character):
                 tokens.append(character)
@@ -88,14 +87,9 @@ def _is_chinese(character: str) -> bool:
     return name(character, "").startswith("CJK ")
 
 
-def same_width(token: str) -> str:
-    """Return the token with full-width Latin and half-width katakana in their usual forms."""
-    return token if token.isascii() else normalize("NFKC", token)
-
-
 @cache
 def _cjk() -> Any:
     """Return a pattern that matches runs of these characters; it is compiled by the first call."""
     import regex
 
-    return regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ーｰ\uff9e\uff9f\u3099\u309a]+")
+    return regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー\u3099\u309a]+")

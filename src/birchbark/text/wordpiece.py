@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from birchbark.text.normal_form import normal_form
+
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
 
@@ -34,7 +36,7 @@ class WordPieces:
 
     def tokens(self, text: str) -> list[str]:
         """Return the words of `text`, lowercased and without accents."""
-        normal = self._normalizer.normalize_str(text)
+        normal = self._normalizer.normalize_str(normal_form(text))
         words = self._pre_tokenizer.pre_tokenize_str(normal)
         return [word for word, _ in words if any(map(str.isalnum, word))]
 

@@ -3,14 +3,18 @@
 A word is a run of letters, digits and underscores with at least one letter or digit. A single
 character such as . : ' between letters ("u.s", "don't") or . , ; ' between digits ("3.14") does not
 end it. Each ideograph and each hiragana character is a word, and so is a run of katakana,
-a run of a script without spaces (Thai, Lao, Khmer, Burmese), and an emoji.
+a run of a script without spaces (Thai, Lao, Khmer, Burmese), and an emoji. Words are in the form of
+normal_form.py.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
+
+from birchbark.text.normal_form import normal_form
 
 BETWEEN_LETTERS, BETWEEN_DIGITS = ":.'", ",;.'"  # ASCII characters that may occur inside a word
 
@@ -23,26 +27,64 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of `text`, unchanged and in order."""
+    """Return the words of `text`, in order and in normal form."""
     runs: list[str] = _ASCII.findall(text) if text.isascii() else _mixed(text)
     return [word for word in runs if word.strip("_")] if "_" in text else runs
 
 
-def _mixed(text: str) -> list[str]:
-    """Split text with non-ASCII characters.
+def placed_words(text: str) -> list[tuple[str, int, int]]:
+    """Return the words of `text` as `words` does, each with where it begins and ends in `text`."""
+    places: list[tuple[str, int, int]] = []
+    done = 0
+    for begin, end in [*_chunks(text), (len(text), len(text))]:
+        places += [(found[0], *found.span()) for found in _ASCII.finditer(text, done, begin)]
+        places += _placed_in(text, begin, end)
+        done = end
+    return [place for place in places if place[0].strip("_")]
 
-    The slower pattern `_unicode` is used only for the chunks between blanks that contain them.
-    """
+
+def _mixed(text: str) -> list[str]:
+    """Split text with non-ASCII characters."""
     runs: list[str] = []
+    done = 0
+    for begin, end in _chunks(text):
+        runs += _ASCII.findall(text, done, begin)
+        runs += _unicode().findall(normal_form(text[begin:end]))
+        done = end
+    return runs + _ASCII.findall(text, done)
+
+
+def _chunks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the chunks between blanks are that contain non-ASCII characters.
+
+    Only for these the slower pattern `_unicode` is used.
+    """
     done = 0
     while non_ascii := _NON_ASCII.search(text, done):
         begin = text.rfind(" ", done, non_ascii.start()) + 1 or done
         end = text.find(" ", non_ascii.end())
-        end = len(text) if end < 0 else end
-        runs += _ASCII.findall(text, done, begin)
-        runs += _unicode().findall(text[begin:end])
-        done = end
-    return runs + _ASCII.findall(text, done)
+        done = len(text) if end < 0 else end
+        yield begin, done
+
+
+def _placed_in(text: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a chunk with non-ASCII characters, and where they are in `text`."""
+    pieces, begins, ends = list[str](), list[int](), list[int]()  # bounds: of each new character
+    for cluster in _clusters().finditer(text, begin, end):
+        new = normal_form(cluster[0])
+        pieces.append(new)
+        begins += [cluster.start()] * len(new)
+        ends += [cluster.end()] * len(new)
+    for found in _unicode().finditer("".join(pieces)):
+        yield found[0], begins[found.start()], ends[found.end() - 1]
+
+
+@cache
+def _clusters() -> Any:
+    """Return a pattern of a character with what combines with it; see `_unicode`."""
+    import regex
+
+    return regex.compile(r"\X")
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from birchbark import defaults
 from birchbark.collection.documents import checked_documents
 from birchbark.collection.files.folder import KEYWORDS, FolderChanges
 from birchbark.collection.files.folder_state import FolderSource, FolderState
@@ -19,7 +20,7 @@ from birchbark.records import Document
 
 Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
 Watch = Callable[[Iterable[Document]], Iterable[Document]]
-FOLDER_SCHEMA = Schema(keywords=KEYWORDS)
+FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, keywords=KEYWORDS)
 
 
 class SyncedFolder(NamedTuple):

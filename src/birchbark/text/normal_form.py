@@ -1,0 +1,63 @@
+"""How are texts that look alike made equal before words are looked for in them?
+
+By their letters and digits in the usual form (ﬁ, ａ and 𝐚 are compatibility forms of fi and a),
+composed (é is one character), without characters that are not seen, such as soft hyphens, and with
+a typographic apostrophe as '. Of numbers only subscripts change, so that H₂O is H2O: a superscript
+may be the mark of a footnote, and stays outside the word before it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+from unicodedata import category, decomposition, normalize
+
+APOSTROPHES = "\u2018\u2019\u201b\u02bc\uff07"
+_BLANKS = "\u200b\u202f"  # separate words, but are not white space by the rules for words
+_IN_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl"}  # Unicode's general categories
+
+
+class _Replacements(dict[int, str]):
+    """Code point → what replaces it, worked out when it occurs for the first time."""
+
+    def __init__(self, exceptions: dict[str, str]) -> None:
+        super().__init__({ord(character): new for character, new in exceptions.items()})
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if _unseen().match(character):
+            new = ""
+        elif category(character) in _IN_WORDS or decomposition(character).startswith("<sub>"):
+            new = normalize("NFKC", character)
+        else:
+            new = character
+        self[code] = new
+        return new
+
+
+_IN_BLANKS = dict.fromkeys(_BLANKS, " ")
+_LETTERS = _Replacements(_IN_BLANKS)
+_WORDS = _Replacements({**_IN_BLANKS, **dict.fromkeys(APOSTROPHES, "'")})
+_WORDS[ord("\u0149")] = "'n"  # ŉ, whose usual form begins with an apostrophe
+
+
+def normal_form(text: str) -> str:
+    """Return `text` in the form in which words are compared; ASCII stays as it is."""
+    return text if text.isascii() else normalize("NFC", text.translate(_WORDS))
+
+
+def usual_letters(text: str) -> str:
+    """Return `text` as models read it: its letters and digits in the usual form, nothing unseen.
+
+    Apostrophes stay, and accents are as they were, since tokenisers have rules of their own for
+    them.
+    """
+    return text if text.isascii() else text.translate(_LETTERS)
+
+
+@cache
+def _unseen() -> Any:
+    """Return a pattern of the characters that are not shown; it is compiled by the first call."""
+    import regex
+
+    return regex.compile(r"\p{Default_Ignorable_Code_Point}")

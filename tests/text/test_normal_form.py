@@ -1,0 +1,149 @@
+"""Do words that look alike match?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.retrieve.term_overlap import TermIndex
+from birchbark.text.analyzer import NAMES, OF_WORDS, PARTS, WORDPIECE, analyzer
+from birchbark.text.normal_form import normal_form, usual_letters
+from birchbark.text.parts import parts
+
+ALIKE = [
+    ("Cafe\u0301", "café"),
+    ("café", "cafe\u0301"),
+    ("co\u00adop\u00ader\u00ada\u00adtion", "cooperation"),
+    ("a \ufb01replace", "fireplace"),
+    ("O\u2019Brien", "O'Brien"),
+    ("can\u2019t", "can't"),
+    ("Attention\u202f!", "attention"),
+    ("Ｆｕｌｌ　ｗｉｄｔｈ", "width"),
+    ("H\u2082O", "H2O"),
+    ("zero\u200bwidth", "width"),
+    ("word\u2060joiner", "wordjoiner"),
+    ("\ufeffmark", "mark"),
+    ("left\u200eto\u200fright", "lefttoright"),
+]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in WORDPIECE])
+@pytest.mark.parametrize(("text", "query"), ALIKE)
+def test_words_that_look_alike_have_the_same_terms(name: str, text: str, query: str) -> None:
+    """For every analyzer."""
+    terms = analyzer(name).terms
+    assert set(terms(query)) <= set(terms(text))
+
+
+@given(st.text())
+def test_the_normal_form_is_stable(text: str) -> None:
+    """Applied again it changes nothing, and a text that models read keeps its ASCII."""
+    form = normal_form(text)
+    assert normal_form(form) == form
+    assert usual_letters(usual_letters(text)) == usual_letters(text)
+
+
+def test_a_superscript_stays_outside_the_word_before() -> None:
+    """It may be the mark of a footnote; other numbers and signs are not spelt out either."""
+    assert analyzer("plain").terms("bark¹ 10² Windows™ ½ …") == ["bark", "10", "windows", "™"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        ("a \ufb01replace, lit", "fireplace", "\ufb01replace"),
+        (
+            "the co\u00adop\u00ader\u00ada\u00adtion of all",
+            "cooperation",
+            "co\u00adop\u00ader\u00ada\u00adtion",
+        ),
+        ("in Cafe\u0301s", "café", "Cafe\u0301s"),
+        ("one Attention\u202f! two", "attention", "Attention"),
+    ],
+)
+def test_marks_are_where_the_original_text_has_the_word(text: str, query: str, marked: str) -> None:
+    """Offsets count the characters of the text as it is stored."""
+
+    class Store:
+        def documents(self, ids: object) -> list[Document]:
+            raise NotImplementedError
+
+    [(begin, end)] = TermIndex(Store()).overlap(query).marks(text)  # type: ignore[arg-type]
+    assert text[begin:end] == marked
+
+
+def test_a_filter_finds_a_name_that_a_file_system_has_decomposed(tmp_path: Path) -> None:
+    """As macOS does; and the reverse."""
+    documents = [
+        Document("a", {"text": "birch", "path": "zoe\u0308.txt"}),
+        Document("b", {"text": "birch", "path": "zoë2.txt"}),
+    ]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=("path",)))
+    for written in ("zoë*", "zoe\u0308*"):
+        assert found(index, written) == {"a", "b"}
+    assert found(index, "zoë.txt") == {"a"}
+
+
+def found(index: Index, path: str) -> set[str]:
+    """Return the ids of the documents that a filter on the path allows."""
+    from birchbark.retrieve.filters import Filter
+
+    field = index.parts[0].fields[index.filter_number("path")]
+    allowed = Filter.parse(path).allowed(field)
+    return {index.parts[0].doc_ids[n] for n in range(len(allowed)) if allowed[n]}
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("parse_http_header", ["parse", "http", "header"]),
+        ("left.Then", ["left", "Then"]),
+        ("Ratio:high", ["Ratio", "high"]),
+        ("config.yaml", ["config", "yaml"]),
+        ("jane.roe", ["jane", "roe"]),
+        ("camelCase", ["camel", "Case"]),
+        ("HTTPServer", ["HTTP", "Server"]),
+        ("RNAs", []),
+        ("u.s", []),
+        ("3.14", []),
+        ("birch", []),
+    ],
+)
+def test_parts_of_joined_words(word: str, expected: list[str]) -> None:
+    """Parts of one character and numbers are left out."""
+    assert parts(word) == expected
+
+
+@pytest.mark.parametrize("name", OF_WORDS)
+def test_with_parts_the_whole_is_found_as_well(name: str) -> None:
+    """The terms of a joined word are its own and those of its parts; others stay as they are."""
+    plain, joined = analyzer(name), analyzer(name + PARTS)
+    expected = [
+        term for word in ("config.yaml", "config", "yaml", "rain") for term in plain.terms(word)
+    ]
+    assert joined.terms("config.yaml rain") == expected
+
+
+def test_an_index_with_parts_finds_the_part_and_the_whole(tmp_path: Path) -> None:
+    """The document with the whole word is first for the whole word."""
+    texts = {"joined": "see config.yaml now", "part": "a yaml file", "none": "a birch canoe here"}
+    documents = [Document(doc_id, {"text": text}) for doc_id, text in texts.items()]
+    index = build_index(documents, tmp_path / "i", Schema("english+parts"))
+    assert ranked(index, "yaml") == {"joined", "part"}
+    assert ranked(index, "config.yaml") == {"joined", "part"}
+    assert ranked(index, "config") == {"joined"}
+
+
+def ranked(index: Index, query: str) -> set[str]:
+    """Return the ids of the documents that the first stage finds."""
+    from birchbark.records import Query
+
+    run = rank_queries(index, [Query("q", query)], FirstStage())
+    return set(run.rankings["q"].doc_ids)
