@@ -51,6 +51,7 @@ class FoundDocument(BaseModel):
     probability: float | None = Field(
         description="That the document answers the query, from 0 to 1; null if it is not known."
     )
+    copies: list[str] = Field(description="Ids of equal documents elsewhere.")
     sentences: list[Sentence] = Field(description="The most relevant sentences.")
 
 
@@ -217,6 +218,7 @@ def _found(hit: Hit) -> FoundDocument:
         title=document.title,
         score=hit.score,
         probability=hit.probability,
+        copies=list(hit.copies),
         sentences=sentences,
     )
 

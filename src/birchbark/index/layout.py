@@ -212,7 +212,7 @@ class Manifest:
                 where=str(directory),
                 wanted=str(VERSION),
                 found=str(values.get("version")),
-                remedy=f"build it again: birchbark index build COLLECTION --to {directory} --replace",
+                remedy=f"build it again: birchbark index build … --to {directory} --replace",
             )
         if values.pop("checksum", "") != json_checksum(values):
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))

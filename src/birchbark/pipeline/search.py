@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from birchbark import defaults
@@ -10,6 +10,7 @@ from birchbark.arguments import shown, text_of
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError, require_at_least, require_number
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
+from birchbark.pipeline.answers.copies import without_copies
 from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.reading.reader import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
@@ -42,7 +43,8 @@ def search(
             it, down to its own depth; documents below the depth keep their order below the
             re-ranked ones. `()` for the first stage alone, whose hits have snippets
             instead of evidence.
-        top: Maximum number of hits. Defaults to 10.
+        top: Maximum number of documents. Copies of a document are one hit, so that there may be
+            fewer hits. Defaults to 10.
         budget: Maximum time in seconds. If it does not suffice, documents of which nothing was read
             follow the others, in the order of first stage and embedding, and the answer is not
             exact. Defaults to None: no limit.
@@ -94,10 +96,14 @@ def search_with_readers(
     query = text_of(query, "the query")
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
+
+    def complete(hits: Iterable[Hit], stats: SearchStats) -> Answer:
+        return Answer(snippets.complete(without_copies(hits)), stats)
+
     if not readers:
         ranking = engine.rank(query, top)
         hits = _first_stage_hits(engine, ranking.doc_ids, dict(ranking), scored=True)
-        return Answer(snippets.complete(hits), SearchStats())
+        return complete(hits, SearchStats())
     stages = [stage_readers.ranker for stage_readers in readers]
     check_query_lengths(stages, query)
     count = max(top, *(ranker.depth for ranker in stages))
@@ -111,12 +117,11 @@ def search_with_readers(
 
     def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
         stats = SearchStats.of_stages(result.stats for result in results)
-        hits = _hits(engine, ranking.doc_ids, results, unread, top)
-        return Answer(snippets.complete(hits), stats)
+        return complete(_hits(engine, ranking.doc_ids, results, unread, top), stats)
 
     def first_answer() -> Answer:
         hits = _first_stage_hits(engine, ranked.doc_ids[:top], unread, scored=False)
-        return Answer(snippets.complete(hits), unscored)
+        return complete(hits, unscored)
 
     unscored = SearchStats(candidates=len(candidates), exact=False)
     on_progress(first_answer)

@@ -177,6 +177,9 @@ class HitResponse(BaseModel):
     probability: float | None = Field(
         description="That the document answers the query, from 0 to 1; null if it is not known."
     )
+    copies: list[str] = Field(
+        description="Ids of documents that are equal but for where they are; they are no hits."
+    )
     lead: str = Field(description="The beginning of the document's text.")
     source: dict[str, str] = Field(
         description="Those fields of the document that tell where it is from: path, type and "

@@ -150,6 +150,9 @@ def show_hits(hits: Sequence[Hit], model: str = "") -> None:
         out.print(_heading(rank, hit, model))
         if hit.document.title:
             out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
+        if hit.copies:
+            copies = ", ".join(map(_line, hit.copies))
+            out.print(Text(f"    also in {copies}", "dim"))
         contents = hit.document.contents
         for evidence in hit.segments[:MAX_SEGMENTS]:
             line = _evidence_line(evidence, page_number(contents, evidence.begin), out.width)

@@ -88,6 +88,8 @@ class Hit:
             or by its terms; None if the document has no text. Defaults to None.
         probability: That the document answers the query, from 0 to 1. None (the default) if the
             scorer has read nothing of it, or is not a cross-encoder with an embedding beside it.
+        copies: Ids of documents that are equal but for where they are, and would follow as hits.
+            Defaults to ().
     """
 
     document: Document
@@ -100,6 +102,7 @@ class Hit:
     compared: float | None = None
     snippet: Snippet | None = None
     probability: float | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
         "compared": hit.compared,
         "scored": hit.scored,
         "probability": hit.probability,
+        "copies": hit.copies,
         "segments": [evidence_fields(contents, evidence, context) for evidence in hit.segments],
         "snippet": _segment_fields(contents, shown.segment, shown.marks, context)
         if shown

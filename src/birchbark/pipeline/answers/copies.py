@@ -1,0 +1,28 @@
+"""Which hits are copies of the same document, and shown as one?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from birchbark.collection.files.folder import KEYWORDS
+from birchbark.pipeline.answers.answer import Hit
+
+PLACE = {*KEYWORDS, "size"}  # fields that tell where a document is, and how large its file
+
+
+def without_copies(hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits without copies of a better one, which names them in `copies`.
+
+    Copies are equal in all fields but those that tell where they are. Documents without text are
+    none.
+    """
+    kept: dict[object, Hit] = {}
+    for hit in hits:
+        document = hit.document
+        content = {name: text for name, text in document.fields.items() if name not in PLACE}
+        is_text = document.contents.strip()
+        key = frozenset(content.items()) if is_text else document.doc_id
+        first = kept.get(key)
+        kept[key] = replace(first, copies=(*first.copies, document.doc_id)) if first else hit
+    return list(kept.values())

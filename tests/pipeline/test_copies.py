@@ -1,0 +1,57 @@
+"""Are equal documents one hit that says where the others are?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.answers.copies import without_copies
+from birchbark.records import Document
+
+
+def hit(doc_id: str, **fields: str) -> Hit:
+    return Hit(Document(doc_id, fields), 1.0, 1.0, 0.0, ())
+
+
+def test_copies_differ_in_their_place_alone() -> None:
+    """Another title, another text or another year is another document; empty ones are none."""
+    hits = without_copies(
+        [
+            hit("a", title="T", text="birch", path="a", modified="2026-01-01", size="5"),
+            hit("b", title="T", text="bark", path="b"),
+            hit("c", title="T", text="birch", path="c", modified="2026-01-02", size="6"),
+            hit("d", title="U", text="birch", path="d"),
+            hit("e", title="T", text="birch", path="e", year="2020"),
+            hit("f", text=" ", path="f"),
+            hit("g", text=" ", path="g"),
+            hit("h", title="T", text="birch", path="h"),
+        ]
+    )
+    assert [(h.document.doc_id, h.copies) for h in hits] == [
+        ("a", ("c", "h")),
+        *((doc_id, ()) for doc_id in "bdefg"),
+    ]
+
+
+@pytest.mark.parametrize("only", [[], ["--first-stage-only"]])
+def test_the_shell_shows_where_copies_are(tmp_path: Path, only: list[str]) -> None:
+    """In JSON and in the table, with and without BERT."""
+    for name in ("one/guide.txt", "two/guide.txt"):
+        (tmp_path / "docs" / name).parent.mkdir(parents=True)
+        (tmp_path / "docs" / name).write_text("Birch bark is light. Canoes are made of it.")
+    (tmp_path / "docs" / "other.txt").write_text("Bark protects a tree.")
+    index = str(tmp_path / "index")
+    built = CliRunner().invoke(group, ["index", "build", str(tmp_path / "docs"), "--to", index])
+    assert built.exit_code == 0
+    arguments = ["search", index, "birch bark", *only]
+    result = CliRunner().invoke(group, [*arguments, "--json"], catch_exceptions=False)
+    hits = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [len(h["copies"]) for h in hits] == [1, 0]
+    assert {hits[0]["doc_id"], *hits[0]["copies"]} == {"one/guide.txt", "two/guide.txt"}
+    table = CliRunner().invoke(group, arguments, catch_exceptions=False).stdout
+    assert f"also in {hits[0]['copies'][0]}" in table
