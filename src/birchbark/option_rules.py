@@ -112,4 +112,8 @@ def _check_needs(name: str, values: Mapping[str, Any], spell: Callable[[str], st
         raise InputError(f"{spell(name)} has no effect without {' or '.join(map(spell, needs))}")
     other, wanted = NEEDS_VALUE.get(name, ("", ()))
     if other in values and values[other] not in wanted:
-        raise InputError(f"{spell(name)} has no effect with {spell(other)} {values[other]}")
+        is_given = values[other] is not None
+        which = f"with {spell(other)} {values[other]}" if is_given else f"without {spell(other)}"
+        raise InputError(
+            f"{spell(name)} has no effect {which}", wanted=" or ".join(map(str, wanted))
+        )

@@ -86,12 +86,6 @@ def test_changes_and_vectors_keep_the_fields(index: Index, tmp_path: Path) -> No
     assert [s.segment for s in hit.segments] == [s.segment for s in again.segments]
 
 
-def test_an_index_that_reads_the_text_is_as_before(tmp_path: Path) -> None:
-    """Its manifest has no new key."""
-    build_index(PAPERS, tmp_path / "i")
-    assert "read_fields" not in json.loads((tmp_path / "i" / "manifest.json").read_text())
-
-
 def test_the_command_tells_what_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
