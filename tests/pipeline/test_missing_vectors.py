@@ -281,7 +281,7 @@ def test_documents_with_and_without_vectors_are_comparable(
     documents = [Document(name, {"text": text}) for name, text in texts.items()]
     build_index(documents, tmp_path / "i")
     attach(tmp_path / "i", model)
-    again = [Document(f"{name} without", {"text": text}) for name, text in texts.items()]
+    again = [Document(f"{n} without", {"text": t, "set": "2"}) for n, t in texts.items()]
     add_documents(tmp_path / "i", again, load_scorer, leave_out=[VECTORS])
     plan = ReadingPlan(segments=2, embedded=embedded)
     ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)

@@ -33,7 +33,7 @@ from conftest import WORDS, WordScorer, write_bert
 
 RANDOM = np.random.default_rng(2)
 DOCUMENTS = [
-    Document(f"d{n:02}", {"text": " ".join(RANDOM.choice(WORDS[:9], 2 + n % 11))})
+    Document(f"d{n:02}", {"text": " ".join(RANDOM.choice(WORDS[:9], 2 + n % 11)), "n": str(n)})
     for n in range(40)
 ]
 QUERIES = [Query(str(n), " ".join(RANDOM.choice(WORDS[:9], 2, replace=False))) for n in range(6)]
