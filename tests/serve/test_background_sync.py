@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from birchbark.collection.files import folder as folder_module
+from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
@@ -34,8 +34,9 @@ Client = tuple[TestClient, list[str]]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short waits."""
     monkeypatch.setattr(background_sync, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(background_sync, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(background_thread, "MAX_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(folder_module, "SETTLED_NS", 50_000_000)
+    monkeypatch.setattr(folder_state, "SETTLED_NS", 50_000_000)
 
 
 @pytest.fixture

@@ -88,6 +88,13 @@ OF_SUFFIX = {
 }
 
 
+def suffixes(path: Path) -> str:
+    """Return the suffix, of a compressed file with the one before it; empty if there is none."""
+    if path.suffix.lower() in COMPRESSED:
+        return f"{Path(path.stem).suffix}{path.suffix}"
+    return path.suffix
+
+
 def file_type(path: Path) -> FileType | None:
     """Return the type of the file that its name indicates; None if that type is not read.
 
