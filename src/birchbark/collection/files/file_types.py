@@ -9,6 +9,7 @@ from pathlib import Path
 
 from birchbark.collection.files.file import ReadFile
 from birchbark.collection.files.mail import read_mail
+from birchbark.collection.files.mbox import read_mbox
 from birchbark.collection.files.pandoc import (
     is_manual_page,
     pandoc_installed,
@@ -69,6 +70,7 @@ OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv"), FileType("table", read_table)),
     ".pdf": FileType("pdf", read_pdf, pdfium_installed),
     ".eml": FileType("email", read_mail),
+    ".mbox": FileType("mailbox", read_mbox),
     ".docx": _by_pandoc("word", "docx"),
     ".pptx": _by_pandoc("powerpoint", "pptx"),
     ".odt": _by_pandoc("opendocument", "odt"),
