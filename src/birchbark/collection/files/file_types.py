@@ -25,6 +25,8 @@ from birchbark.collection.files.plain import (
     read_restructured_text,
     read_text,
 )
+from birchbark.collection.files.slides import read_odp, read_pptx
+from birchbark.collection.files.spreadsheet import calamine_installed, read_spreadsheet
 from birchbark.collection.files.table import read_table
 from birchbark.collection.parsing.lines import COMPRESSED
 
@@ -72,7 +74,12 @@ OF_SUFFIX = {
     ".eml": FileType("email", read_mail),
     ".mbox": FileType("mailbox", read_mbox),
     ".docx": _by_pandoc("word", "docx"),
-    ".pptx": _by_pandoc("powerpoint", "pptx"),
+    ".pptx": FileType("powerpoint", read_pptx),
+    ".odp": FileType("opendocument", read_odp),
+    **dict.fromkeys(
+        (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
+        FileType("spreadsheet", read_spreadsheet, calamine_installed),
+    ),
     ".odt": _by_pandoc("opendocument", "odt"),
     ".rtf": _by_pandoc("rtf", "rtf"),
     ".epub": _by_pandoc("epub", "epub"),
