@@ -62,6 +62,7 @@ def test_headers_are_fields_and_text(tmp_path: Path) -> None:
     assert (fields["title"], fields["type"]) == ("Größe der Körbe", "email")
     assert (fields["from"], fields["to"]) == ("Ann <ann@example.org>", "bob@example.org")
     assert fields["cc"] == "Jörg Ö <joerg@example.org>, cee@example.org"
+    assert fields["modified"] == "2026-11-24"
     assert (fields["date"], fields["authors"]) == ("2026-11-24T10:03:00Z", "Ann <ann@example.org>")
     assert document.text.split("\n") == [
         "From: Ann <ann@example.org>",
@@ -170,6 +171,7 @@ def test_attachments_are_documents(tmp_path: Path) -> None:
     table = documents["a.eml/My%20list.csv"].fields
     assert (table["type"], table["path"], table["folder"]) == ("table", "a.eml", ".")
     assert (table["from"], table["date"]) == ("Ann <ann@example.org>", "2026-11-24T10:03:00Z")
+    assert table["modified"] == "2026-11-24"
     assert dict(intake.notes) == {
         "attachment of another type not read: .zip": 1,
         "attachment of another type not read: .txt.gz": 1,

@@ -17,7 +17,7 @@ from birchbark.errors import InputError
 from birchbark.records import Document
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
-LONGEST_NAME = 100  # characters of the name of a contained file
+LONGEST_NAME = 60  # characters of the name of a contained file, before its suffix
 
 
 class Part(NamedTuple):
@@ -70,7 +70,8 @@ def _contained(
         file.intake.note(f"file within {MOST_NESTED} other files not read")
     else:
         within = replace(file, path=file.path / name, raw=inner.raw)
-        deeper = _Around(around.about, inner.fields, around.nested + 1)
+        about = {**around.about, "size": str(len(inner.raw))}
+        deeper = _Around(about, inner.fields, around.nested + 1)
         yield from _parts(within, doc_id, kind, deeper)
 
 
@@ -91,8 +92,11 @@ def _document(doc_id: str, fields: Fields, kind: FileType, around: _Around) -> D
     title = fields.get("title") or around.inherited.get("title", "")
     language = "" if kind.name == "code" else language_of(fields.get("text", ""))
     known = {"language": language} if language else {}
+    # the time of its file says little about an e-mail, and nothing about those in a mailbox
+    sent = (fields if kind.name == "email" else around.inherited).get("date")
+    about = {**around.about, **({"modified": sent[:10]} if sent else {}), "type": kind.name}
     fields = {**around.inherited, **fields, "title": title, **known}
-    document = Document(doc_id, {**fields, **around.about, "type": kind.name})
+    document = Document(doc_id, {**fields, **about})
     if document.fault:
         raise InputError(document.fault)
     return document
@@ -108,7 +112,7 @@ def _safe_name(name: str) -> str:
     last = re.split(r"[/\\]", name)[-1]
     printable = "".join(c for c in last if c.isprintable()).strip(" .")
     path = Path(printable)
-    return path.stem[:LONGEST_NAME] + path.suffix[:LONGEST_NAME] or "attachment"
+    return path.stem[:LONGEST_NAME] + path.suffix[:20] or "attachment"
 
 
 def _unique(name: str, names: Counter[str]) -> str:

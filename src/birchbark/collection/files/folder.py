@@ -33,8 +33,8 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     in a file, such as an attachment, see `parts_of`. Besides `title`, `text` and what its type has,
     a Document has the fields `path`, below the folder; `folder`, the part of it before the file's
     name; `type`, a name in `file_types`; `language`, a code such as `en`, if it was recognised;
-    `modified`, a date such as 2026-11-24, in UTC; and `size`, in bytes. Files that are hidden,
-    ignored (see `walk`) or of other types are noted but not read.
+    `modified`, a date such as 2026-11-24, in UTC, on which an e-mail was sent; and `size`, in
+    bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
     yield from FolderChanges(
         FolderSource(str(path), intake.include, intake.exclude), intake
