@@ -174,6 +174,7 @@ THIRD_PARTY = {
     "ncompress": {"collection"},
     "pypandoc": {"collection"},
     "pypdfium2": {"collection"},
+    "python_calamine": {"collection"},
     "tantivy": {"adapters"},
     "faiss": {"retrieve"},
     "rapidfuzz": {"retrieve"},

@@ -2,6 +2,7 @@
 
 BirchbarkError             every expected error; the command line prints it and exits
 ├── InputError             invalid file, option or argument (exit code 2)
+│   └── UnreadableError    a file cannot be read now, whatever it contains
 ├── ArtifactError          a stored directory is missing, damaged, locked or of another version
 ├── CheckpointError        a model directory cannot be read, or holds no supported model
 │   └── UnknownHeadError   the model has no head, or an unsupported one
@@ -107,6 +108,13 @@ class InputError(BirchbarkError):
     """
 
     exit_code = 2
+
+
+class UnreadableError(InputError):
+    """A file cannot be read now, for a reason that is not in its bytes; later, it may be readable.
+
+    Such as a missing permission, a lock, a failing device or a limit of time.
+    """
 
 
 class ArtifactError(BirchbarkError):

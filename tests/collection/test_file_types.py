@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -137,24 +136,6 @@ def test_manual_pages(tmp_path: Path) -> None:
     assert "join files" in cat.text
 
 
-@pytest.mark.parametrize("html", [False, True])
-def test_mail(tmp_path: Path, html: bool) -> None:
-    """Subject, sender and text; attachments are left out."""
-    message = EmailMessage()
-    message["Subject"], message["From"] = "Größe der Körbe", "Ann <ann@example.org>"
-    message.set_content("The baskets are small.\n", cte="quoted-printable")
-    if html:
-        message.set_content("<p>The baskets<br>are small.", subtype="html")
-    message.add_attachment(b"\0\1", maintype="application", subtype="zip", filename="a.zip")
-    document = read(tmp_path, "a.eml", message.as_bytes())
-    intake = Intake()
-    list(read_folder(tmp_path, intake))
-    assert dict(intake.notes) == {"attachment of an e-mail not read": 1}
-    assert document.title == "Größe der Körbe"
-    assert document.text.split() == "The baskets are small.".split()
-    assert document.fields["authors"] == "Ann <ann@example.org>"
-
-
 def test_notebooks_keep_prose_and_code(tmp_path: Path) -> None:
     """In their order."""
     pytest.importorskip("pypandoc")
@@ -250,14 +231,3 @@ def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
     """It does not swallow the rows after it."""
     rows = table(tmp_path, 'id\ttext\n1\t"No end\n2\tb\n', "t.tsv")
     assert rows == ['id: 1; text: "No end', "id: 2; text: b"]
-
-
-def test_a_blank_plain_part_of_a_mail(tmp_path: Path) -> None:
-    """The HTML part has the text then."""
-    message = EmailMessage()
-    message["subject"] = "Prices"
-    message.set_content("\n")
-    message.add_alternative("<p>Walruses cost 5.</p>", subtype="html")
-    (tmp_path / "m.eml").write_bytes(message.as_bytes())
-    (document,) = [d for _, d in read_folder(tmp_path, Intake())]
-    assert document.fields["text"] == "Walruses cost 5."

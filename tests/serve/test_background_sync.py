@@ -12,7 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from birchbark.collection.files import folder as folder_module
+from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FolderSource
+from birchbark.errors import UnreadableError
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
 from birchbark.pipeline.searcher import Searcher
@@ -34,8 +36,9 @@ Client = tuple[TestClient, list[str]]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short waits."""
     monkeypatch.setattr(background_sync, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(background_sync, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(background_thread, "MAX_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(folder_module, "SETTLED_NS", 50_000_000)
+    monkeypatch.setattr(folder_state, "SETTLED_NS", 50_000_000)
 
 
 @pytest.fixture
@@ -153,3 +156,28 @@ def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) ->
     (folder / "bad.txt").write_bytes(b"\0\xff\1")
     settle(tmp_path / "index", folder)
     assert any("bad.txt" in message and "wrong encoding" in message for message in messages)
+
+
+def test_what_could_not_be_read_is_tried_again(
+    served: Client, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any change of the file, and it is told once."""
+    client, messages = served
+    real = folder_module.read_decompressed
+
+    def refuse(file: Path) -> bytes:
+        raise UnreadableError("cannot be read: locked", where=str(file))
+
+    monkeypatch.setattr(folder_module, "read_decompressed", refuse)
+    (folder / "bees.txt").write_text("Bees dance by the river.")
+    settle(tmp_path / "index", folder)
+    time.sleep(0.2)
+    monkeypatch.setattr(folder_module, "read_decompressed", real)
+    end = time.monotonic() + PATIENCE
+    while len(messages) < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert messages == [
+        f"skipped {folder / 'bees.txt'}: cannot be read: locked",
+        f"{folder}: 1 document new, 0 changed, 0 deleted",
+    ]
+    assert client.post("/search", json={"query": "bees dance"}).json()["hits"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -17,6 +18,13 @@ from birchbark.serve.app import application
 from birchbark.serve.service import Service
 from conftest import WordScorer
 
+MAILBOX = b"""From ann Tue Nov 24 10:00:00 2026
+Subject: Barges
+Content-Type: text/markdown; name="plan.md"
+
+A barge on the canal.
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -26,6 +34,7 @@ def folder(tmp_path: Path) -> Path:
         "sub/code.py": b"import birch  # a comment on rivers",
         ".hidden.txt": b"A secret.",
         "empty.txt": b"",
+        "in.mbox": MAILBOX,
     }
     for name, content in files.items():
         path = tmp_path / "files" / name
@@ -55,6 +64,17 @@ def test_files_are_shown_harmlessly(folder: Path, service: TestClient) -> None:
     code = service.get("/files/sub/code.py")
     assert code.headers["content-type"].startswith("text/plain")
     assert service.get("/about").json()["files"]
+
+
+def test_a_file_in_a_file_leads_to_the_outer_one(folder: Path, service: TestClient) -> None:
+    """As an attachment to its mailbox."""
+    hits = service.post("/search", json={"query": "barge canal"}).json()["hits"]
+    doc_id = hits[0]["doc_id"]
+    assert doc_id.startswith("in.mbox/")
+    assert doc_id.endswith(".eml/plan.md")
+    sent = service.get(f"/files/{quote(doc_id)}")
+    assert sent.content == MAILBOX
+    assert "in.mbox" in sent.headers["content-disposition"]
 
 
 @pytest.mark.parametrize(

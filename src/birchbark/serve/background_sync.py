@@ -16,7 +16,8 @@ from birchbark.serve.background_thread import BackgroundThread
 from birchbark.show.plural import plural
 
 WATCH_SECONDS = 2.0  # between two looks
-WATCH_SHARE = 20.0  # a look that takes a second is repeated after this many
+RETRY_SECONDS = 60.0  # before files that could not be read are read again
+WATCH_SHARE = 20.0  # what takes a second, and finds nothing, is repeated after this many
 
 
 class BackgroundSync(BackgroundThread):
@@ -28,6 +29,8 @@ class BackgroundSync(BackgroundThread):
         super().__init__(name, failure, report)
         self._index, self._folder = index, folder
         self._change: Change
+        self._retry_when = time.monotonic() + RETRY_SECONDS
+        self._told: set[str] = set()
 
     def start_with(self, change: Change) -> None:
         """Start the thread. change: adds documents and deletes ids, all or none."""
@@ -36,16 +39,27 @@ class BackgroundSync(BackgroundThread):
 
     def _work(self) -> float:
         start = time.monotonic()
-        changed = folder_has_changed(self._index, self._folder)
+        retry = start >= self._retry_when
+        changed = folder_has_changed(self._index, self._folder, retry=retry)
         seconds = time.monotonic() - start
         if changed:
             intake = folder_state(self._index).source.intake()
             found = sync_folder(self._index, self._change, self._folder, intake)
-            for error in intake.skipped:
-                self._report_once(f"skipped {error}")
+            synced = time.monotonic() - start
+            self._retry_when = start + synced + max(RETRY_SECONDS, WATCH_SHARE * synced)
+            self._tell([f"skipped {error}" for error in intake.skipped])
+            if not (found.changed or intake.skipped):
+                seconds = synced
             if found.changed:
                 self._report(
                     f"{self._folder}: {plural(found.new, 'document')} new, "
                     f"{found.replaced:,} changed, {found.deleted:,} deleted"
                 )
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
+
+    def _tell(self, messages: list[str]) -> None:
+        """Report those messages that were not among the last ones."""
+        for message in messages:
+            if message not in self._told:
+                self._report(message)
+        self._told = set(messages)

@@ -51,7 +51,7 @@ class OriginalFiles:
             state = FolderState.read(self._index) if written != self._read_when else None
             if state:
                 files = state.files.items()
-                self._paths = {file.doc_id: path for path, file in files if file.doc_id}
+                self._paths = {doc_id: path for path, file in files for doc_id in file.documents}
                 self._root = self._folder or Path(state.source.folder)
                 self._read_when = written
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from birchbark.collection.files.text_encoding import decode_text
@@ -31,4 +31,35 @@ class File:
         return decode_text(self.raw, self.path, self.intake, markup=markup)
 
 
-ReadFile = Callable[[File], Fields]  # raises InputError for a file that cannot be read
+@dataclass(frozen=True, slots=True)
+class ContainedFile:
+    """A file within a file, such as an attachment, which is read by the reader of its type.
+
+    Attributes:
+        name: Its name, which need not be unique; the suffix indicates its type.
+        raw: Its bytes.
+        fields: What its own document has if its reader does not find anything better, such as a
+            title, or the date of the e-mail. Default: nothing.
+    """
+
+    name: str
+    raw: bytes
+    fields: Fields = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a file that may become several documents.
+
+    Attributes:
+        fields: Those of the file's own document; None if it is nothing but a container.
+        files: The files that it contains, in their order.
+    """
+
+    fields: Fields | None
+    files: Iterable[ContainedFile] = ()
+
+
+# Raises InputError for a file that cannot be read: UnreadableError if that does not depend on its
+# bytes, so that it is read again.
+ReadFile = Callable[[File], Fields | Contents]

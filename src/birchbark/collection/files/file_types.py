@@ -9,6 +9,7 @@ from pathlib import Path
 
 from birchbark.collection.files.file import ReadFile
 from birchbark.collection.files.mail import read_mail
+from birchbark.collection.files.mbox import read_mbox
 from birchbark.collection.files.pandoc import (
     is_manual_page,
     pandoc_installed,
@@ -24,6 +25,8 @@ from birchbark.collection.files.plain import (
     read_restructured_text,
     read_text,
 )
+from birchbark.collection.files.slides import read_odp, read_pptx
+from birchbark.collection.files.spreadsheet import calamine_installed, read_spreadsheet
 from birchbark.collection.files.table import read_table
 from birchbark.collection.parsing.lines import COMPRESSED
 
@@ -69,8 +72,14 @@ OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv"), FileType("table", read_table)),
     ".pdf": FileType("pdf", read_pdf, pdfium_installed),
     ".eml": FileType("email", read_mail),
+    ".mbox": FileType("mailbox", read_mbox),
     ".docx": _by_pandoc("word", "docx"),
-    ".pptx": _by_pandoc("powerpoint", "pptx"),
+    ".pptx": FileType("powerpoint", read_pptx),
+    ".odp": FileType("opendocument", read_odp),
+    **dict.fromkeys(
+        (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
+        FileType("spreadsheet", read_spreadsheet, calamine_installed),
+    ),
     ".odt": _by_pandoc("opendocument", "odt"),
     ".rtf": _by_pandoc("rtf", "rtf"),
     ".epub": _by_pandoc("epub", "epub"),
@@ -86,6 +95,13 @@ OF_SUFFIX = {
         CODE,
     ),
 }
+
+
+def suffixes(path: Path) -> str:
+    """Return the suffix, of a compressed file with the one before it; empty if there is none."""
+    if path.suffix.lower() in COMPRESSED:
+        return f"{Path(path.stem).suffix}{path.suffix}"
+    return path.suffix
 
 
 def file_type(path: Path) -> FileType | None:

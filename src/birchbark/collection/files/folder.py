@@ -1,8 +1,8 @@
-"""How is a folder read as Documents, one per file?"""
+"""How is a folder read as Documents, and what has changed in it since?"""
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,30 +11,30 @@ from os import stat_result
 from pathlib import Path
 from time import time_ns
 
-from birchbark.collection.files.file import File
-from birchbark.collection.files.file_types import FileType, file_type
+from birchbark.collection.files.file import Fields, File
+from birchbark.collection.files.file_documents import parts_of
+from birchbark.collection.files.file_types import FileType, file_type, suffixes
 from birchbark.collection.files.folder_state import FileState, FolderSource
-from birchbark.collection.files.language import language_of
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import COMPRESSED, read_decompressed
-from birchbark.errors import InputError
+from birchbark.collection.parsing.lines import read_decompressed
+from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 
-KEYWORDS = ("path", "folder", "type", "language", "modified")  # fields that searches can filter by
-SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without a newer time
+# Fields that searches can filter by; the last four are those of e-mails.
+KEYWORDS = ("path", "folder", "type", "language", "modified", "from", "to", "cc", "date")
 
 
 def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each file below `path` that contains text, in order of path.
 
     Files may be compressed. The doc_id is the path below the folder, with white space and %
-    replaced as in URLs, since the columns of runs and qrels are separated by white space. Besides
-    `title`, `text` and what its type has, a Document has the fields `path`, below the folder;
-    `folder`, the part of it before the file's name; `type`, a name in `file_types`; `language`, a
-    code such as `en`, if it was recognised; `modified`, a date such as 2026-11-24, in UTC; and
-    `size`, in bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but
-    not read.
+    replaced as in URLs, since the columns of runs and qrels are separated by white space; of a file
+    in a file, such as an attachment, see `parts_of`. Besides `title`, `text` and what its type has,
+    a Document has the fields `path`, below the folder; `folder`, the part of it before the file's
+    name; `type`, a name in `file_types`; `language`, a code such as `en`, if it was recognised;
+    `modified`, a date such as 2026-11-24, in UTC, on which an e-mail was sent; and `size`, in
+    bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
     yield from FolderChanges(
         FolderSource(str(path), intake.include, intake.exclude), intake
@@ -48,7 +48,7 @@ class FolderChanges:
         source: The folder, and which of its files are read.
         files: Path below the folder → its state, of all files of a type that is read. Complete
             after the iteration over `documents`.
-        unchanged: Number of files that were documents and have not changed, likewise.
+        unchanged: Number of documents that have not changed, likewise.
     """
 
     def __init__(
@@ -59,92 +59,154 @@ class FolderChanges:
         self.files: dict[str, FileState] = {}
         self.unchanged = 0
 
-    @property
-    def exist(self) -> bool:
-        """Whether a file was added, deleted, or has another size or time; no file is read."""
-        found = {str(path): status for path, status, _ in self._files(Intake())}
-        return found.keys() != self._known.keys() or not all(
-            self._known[path].describes(status) for path, status in found.items()
-        )
+    def exist(self, *, retry: bool) -> bool:
+        """Whether a file was added, deleted, or has another size or time; no file is read.
+
+        retry: whether what could not be read counts as changed, too.
+        """
+        unreadable: list[Path] = []
+        found = {str(path): status for path, status, _ in self._files(Intake(), unreadable)}
+        gone = set(self._known).difference(found, self._below(unreadable))
+        changed = (self._differs(self._known.get(p), status, retry) for p, status in found.items())
+        return bool(gone) or (retry and bool(unreadable)) or any(changed)
 
     def documents(self) -> Iterator[tuple[str, Document]]:
-        """Yield location and Document of each file that is new or has other contents.
+        """Yield location and Document of what is new or differs from what is known.
 
-        In order of path. Files that cannot be read are bad files of the intake.
+        In order of path. Files that cannot be read are bad files of the intake; if that does not
+        depend on their bytes, the documents that they were are kept.
         """
-        now = time_ns()
-        for path, status, kind in self._files(self._intake):
+        now, unreadable = time_ns(), list[Path]()
+        for path, status, kind in self._files(self._intake, unreadable):
             known = self._known.get(str(path))
-            if known and known.describes(status):
-                self._keep(path, known)
-                continue
-            size, modified = status.st_size, status.st_mtime_ns
-            state = FileState(size, modified, modified < now - SETTLED_NS)
-            location = Path(self.source.folder, path)
-            try:
-                raw = read_decompressed(location)
-                state = replace(state, digest=blake2b(raw, digest_size=16).hexdigest())
-                if known and known.doc_id and _same_document(known, state):
-                    self._keep(path, replace(state, doc_id=known.doc_id))
-                    continue
-                document = _document(File(location, raw, self._intake), path, status, kind)
-            except InputError as error:
-                self._intake.bad_file(error.at(str(location)))
-                document = None
-            self.files[str(path)] = replace(state, doc_id=document.doc_id if document else "")
-            if document:
-                yield str(location), document
+            if status is None:
+                self._keep_unread(str(path), known)
+            elif self._differs(known, status, retry=True):
+                yield from self._read(path, status, kind, FileState.of(status, now))
+            elif known:
+                self._keep(str(path), known)
+        for name in self._below(unreadable):
+            self._keep_unread(name, self._known[name])
 
     def deleted(self) -> list[str]:
-        """Return the doc_ids of files that are no longer documents; after `documents`."""
-        kept = {state.doc_id for state in self.files.values()}
-        return [s.doc_id for s in self._known.values() if s.doc_id and s.doc_id not in kept]
+        """Return the ids of documents that are no longer in any file; after `documents`."""
+        kept = {doc_id for state in self.files.values() for doc_id in state.documents}
+        known = (doc_id for state in self._known.values() for doc_id in state.documents)
+        return [doc_id for doc_id in known if doc_id not in kept]
 
-    def _keep(self, path: Path, state: FileState) -> None:
-        self.files[str(path)] = state
-        self.unchanged += bool(state.doc_id)
+    def _read(
+        self, path: Path, status: stat_result, kind: FileType, state: FileState
+    ) -> Iterator[tuple[str, Document]]:
+        """Read a file, and yield those of its documents that are new or have changed."""
+        name, location = str(path), Path(self.source.folder, path)
+        known = self._known.get(name)
+        before = known.documents if known else {}
+        try:
+            raw = read_decompressed(location)
+        except InputError as error:
+            self._intake.bad_file(error.at(str(location)))
+            if isinstance(error, UnreadableError):
+                self._keep_unread(name, replace(state, documents=before))
+            else:
+                self.files[name] = state
+            return
+        about = _about(path, status)
+        state = replace(state, digest=_digest(about, raw))
+        if known and known.digest == state.digest and not known.failed:
+            self._keep(name, replace(state, documents=before))
+            return
+        documents: dict[str, str] = {}
+        for doc_id, found in parts_of(File(location, raw, self._intake), str(path), kind, about):
+            if isinstance(found, InputError):
+                self._intake.bad_file(found)
+                if isinstance(found, UnreadableError):
+                    state = replace(state, failed=True)
+                    documents |= self._parts_kept(doc_id, before)
+                continue
+            documents[doc_id] = _digest(found.fields)
+            if before.get(doc_id) == documents[doc_id]:
+                self.unchanged += 1
+            else:
+                yield str(location), found
+        self.files[name] = replace(state, documents=documents)
 
-    def _files(self, intake: Intake) -> Iterator[tuple[Path, stat_result, FileType]]:
-        """Yield path, status and type of each file whose name indicates a type that is read."""
+    def _parts_kept(self, doc_id: str, before: Mapping[str, str]) -> dict[str, str]:
+        """Return what is known of a document that cannot be read now, and of those within it."""
+        kept = {i: d for i, d in before.items() if i == doc_id or i.startswith(f"{doc_id}/")}
+        self._tell_kept(len(kept))
+        return kept
+
+    def _keep(self, path: str, state: FileState) -> None:
+        self.files[path] = state
+        self.unchanged += len(state.documents)
+
+    def _keep_unread(self, path: str, state: FileState | None) -> None:
+        """Keep what is known of a file that cannot be read now, and remember to read it again."""
+        if state:
+            self._keep(path, replace(state, failed=True))
+            self._tell_kept(len(state.documents))
+
+    def _tell_kept(self, documents: int) -> None:
+        for _ in range(documents):
+            self._intake.note("document kept as it was, since its file cannot be read now")
+
+    def _below(self, folders: list[Path]) -> list[str]:
+        """Return the known files in these folders."""
+        lost = set(folders)
+        return [path for path in self._known if not lost.isdisjoint(Path(path).parents)]
+
+    @staticmethod
+    def _differs(known: FileState | None, status: stat_result | None, retry: bool) -> bool:
+        """Return whether a file may differ from what is known. status: None if it has none."""
+        if status is None:
+            return retry or (known is not None and not known.failed)
+        return known is None or not known.describes(status) or (known.failed and retry)
+
+    def _files(
+        self, intake: Intake, unreadable: list[Path]
+    ) -> Iterator[tuple[Path, stat_result | None, FileType]]:
+        """Yield path, status and type of each file whose name indicates a type that is read.
+
+        The status is None if it cannot be found out now. unreadable: see `walk`.
+        """
         folder = Path(self.source.folder)
         if not folder.is_dir():
             problem = "is a file" if folder.exists() else "no such folder"
             raise InputError(problem, where=str(folder), wanted="a folder")
-        for path in walk(folder, intake, self.source.include, self.source.exclude):
+        for path in walk(folder, intake, self.source.include, self.source.exclude, unreadable):
             kind = file_type(path)
             if kind is None:
-                intake.note(f"file of another type not read: {_suffixes(path) or 'no suffix'}")
+                intake.note(f"file of another type not read: {suffixes(path) or 'no suffix'}")
                 continue
             try:
-                status = _status(folder / path)
+                yield path, _status(folder / path), kind
+            except UnreadableError as error:
+                intake.bad_file(error)
+                yield path, None, kind
             except InputError as error:
                 intake.bad_file(error)
-                continue
-            yield path, status, kind
-
-
-def _suffixes(path: Path) -> str:
-    """Return the suffix, of a compressed file with the one before it; empty if there is none."""
-    if path.suffix.lower() in COMPRESSED:
-        return f"{Path(path.stem).suffix}{path.suffix}"
-    return path.suffix
 
 
 def _status(file: Path) -> stat_result:
-    """Return size and time of a file; InputError if it is gone, or its name is not Unicode."""
+    """Return size and times of a file; InputError if its name is not Unicode."""
     try:
         str(file).encode()
         return file.stat()
     except UnicodeEncodeError:
         raise InputError("the name is not valid Unicode", where=ascii(str(file))) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(file)) from None
+        raise UnreadableError(f"cannot be read: {error.strerror}", where=str(file)) from None
 
 
-def _same_document(first: FileState, second: FileState) -> bool:
-    """Return whether the documents of two states of a file are equal: its contents and its date."""
-    same_date = _date(first.modified) == _date(second.modified)
-    return same_date and (first.size, first.digest) == (second.size, second.digest)
+def _about(path: Path, status: stat_result) -> Fields:
+    """Return what the file system tells of a file, as fields. path: below the folder."""
+    date = _date(status.st_mtime_ns)
+    return {
+        "path": path.as_posix(),
+        "folder": path.parent.as_posix(),
+        **({"modified": date} if date else {}),
+        "size": str(status.st_size),
+    }
 
 
 def _date(modified: int) -> str:
@@ -155,34 +217,8 @@ def _date(modified: int) -> str:
         return ""
 
 
-def _document(file: File, path: Path, status: stat_result, kind: FileType) -> Document | None:
-    """Return the Document of a file; None, with a note, if it is of another type than its name.
-
-    path: below the folder.
-    """
-    if kind.accepts and not kind.accepts(file.raw):
-        file.intake.note(f"file of another type not read: {_suffixes(path) or 'no suffix'}")
-        return None
-    if remedy := kind.missing():
-        file.intake.note(f"{kind.name} file not read: {remedy}")
-        return None
-    fields = kind.read(file)
-    name = path.as_posix()
-    language = "" if kind.name == "code" else language_of(fields.get("text", ""))
-    about = {
-        **({"language": language} if language else {}),
-        "path": name,
-        "folder": path.parent.as_posix(),
-        "type": kind.name,
-        **({"modified": date} if (date := _date(status.st_mtime_ns)) else {}),
-        "size": str(status.st_size),
-    }
-    document = Document(_doc_id(name), {**fields, **about})
-    if document.fault:
-        raise InputError(document.fault)
-    return document
-
-
-def _doc_id(path: str) -> str:
-    """Return `path` with white space and % replaced by the hexadecimal values of their bytes."""
-    return re.sub(r"[\s%]", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), path)
+def _digest(fields: Mapping[str, str], raw: bytes = b"") -> str:
+    """Return a hash of fields and bytes."""
+    hashed = blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=16)
+    hashed.update(raw)
+    return hashed.hexdigest()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from os import stat_result
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from birchbark import defaults
 from birchbark._version import __version__
@@ -21,6 +21,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 
 FILE = "folder.json"
+SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without another time
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +49,52 @@ class FolderSource:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file when it was last read.
+    """What a file was when it was last read.
 
     Attributes:
         size: Its size in bytes.
-        modified: When it was changed, in nanoseconds since 1970.
-        settled: Whether that was so long ago that any further change has a later time.
-        digest: A hash of its contents; empty if it could not be read. Default: empty.
-        doc_id: The id of its document; empty if it is none. Default: empty.
+        modified: When its contents last changed, in nanoseconds since 1970, as the file states.
+        settled: Whether any further change has another time than this one.
+        digest: A hash of all that its documents depend on; empty if it was never read.
+        documents: The id of each document that it became → a hash of the document. Default: none.
+        changed: When its contents, name or permissions last changed, as the file system states.
+        inode: Its number in the file system.
+        failed: Whether it, or a file in it, could not be read for a reason that is not in its
+            bytes, so that it has to be read again. Default False.
     """
 
     size: int
     modified: int
     settled: bool
     digest: str = ""
-    doc_id: str = ""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    changed: int = 0
+    inode: int = 0
+    failed: bool = False
+
+    @classmethod
+    def of(cls, status: stat_result, now: int) -> Self:
+        """Return the state of a file that has not been read. now: the time, in nanoseconds.
+
+        A file that has just been changed may change again without another time, as clocks are
+        coarse. A time in the future does not come from a change that has just been made.
+        """
+        times = status.st_mtime_ns, status.st_ctime_ns
+        settled = all(abs(now - time) > SETTLED_NS for time in times)
+        return cls(status.st_size, times[0], settled, changed=times[1], inode=status.st_ino)
 
     def describes(self, status: stat_result) -> bool:
-        """Return whether the file has certainly not changed, by its size and time."""
-        same = (status.st_size, status.st_mtime_ns) == (self.size, self.modified)
-        return same and self.settled
+        """Return whether the file has certainly not changed, by its size, times and number.
+
+        Two files that swap their names have the same size and time of contents, at worst, but not
+        the same number.
+        """
+        found = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return self.settled and found == (self.size, self.modified, self.changed, self.inode)
+
+    def to_be_read(self) -> FileState:
+        """Return a state that describes no file, so that it is read again."""
+        return replace(self, settled=False, digest="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +113,8 @@ class FolderState:
     def read(cls, index: Path) -> Self | None:
         """Return the state that is kept in an index; None if it was not built from a folder.
 
-        Files that were no documents are unknown if this version of birchbark, or what is installed
-        with it, may read more types of files. Raises ArtifactError if the state is damaged.
+        All files are to be read again if this version of birchbark, or what is installed with it,
+        may read more of them. Raises ArtifactError if the state is damaged.
         """
         try:
             values = read_json(index / FILE, "folder")
@@ -101,21 +128,26 @@ class FolderState:
         try:
             source = values["source"]
             patterns = {name: tuple(source[name]) for name in ("include", "exclude")}
-            files = {path: FileState(*state) for path, state in values["files"].items()}
+            files = {path: _file_state(*state) for path, state in values["files"].items()}
             if values["readers"] != _readers():
-                files = {path: state for path, state in files.items() if state.doc_id}
+                files = {path: state.to_be_read() for path, state in files.items()}
             return cls(FolderSource(**{**source, **patterns}), files)
         except (AttributeError, KeyError, TypeError) as error:
             raise _damaged(index, f"damaged: {error!r}") from None
 
     def write(self, index: Path) -> None:
         """Keep the state in an index, in place of an earlier one."""
-        files = {
-            path: (state.size, state.modified, state.settled, state.digest, state.doc_id)
-            for path, state in self.files.items()
-        }
+        files = {path: astuple(state) for path, state in self.files.items()}
         values = {"readers": _readers(), "source": asdict(self.source), "files": files}
         write_json(index / FILE, values | {"checksum": json_checksum(values)})
+
+
+def _file_state(size: int, modified: int, settled: bool, digest: str, *rest: Any) -> FileState:
+    """Return the state of a file as it was written; of old, with the id of one document."""
+    state = FileState(size, modified, settled, digest, *rest)
+    if isinstance(rest[0], str):
+        return replace(state, documents={rest[0]: ""} if rest[0] else {}).to_be_read()
+    return state
 
 
 def _damaged(index: Path, what: str) -> ArtifactError:

@@ -1,34 +1,134 @@
-"""How is an e-mail read?"""
+"""How is an e-mail read: its headers as fields, its text, and the files that are attached?"""
 
 from __future__ import annotations
 
-from email import message_from_bytes, policy
-from email.message import EmailMessage
+import mimetypes
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import Message
+from itertools import islice
+from typing import NamedTuple
 
-from birchbark.collection.files.file import Fields, File
+from birchbark.collection.files.file import ContainedFile, Contents, Fields, File
+from birchbark.collection.files.mail_headers import (
+    LONGEST,
+    PEOPLE,
+    declared_charset,
+    decoded_as,
+    header_fields,
+    header_lines,
+    header_text,
+    words_of,
+)
+from birchbark.collection.files.text_encoding import decode_text
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 
-
-def _text(message: EmailMessage, subtype: str) -> str:
-    """Return the body of this type, plain or html; empty if there is none."""
-    body = message.get_body((subtype,))
-    return str(body.get_content()) if body else ""
+MOST_ATTACHMENTS = 200  # of one message
+MOST_PARTS_NESTED = 20  # parts in parts of one message
+PLAIN, HTML, MESSAGE = "text/plain", "text/html", "message/rfc822"
 
 
-def read_mail(file: File) -> Fields:
-    """Return the subject, the text and the sender of a message (RFC 5322).
+class _Piece(NamedTuple):
+    """A part of a message that has no parts: text that mail programs show, or else attached."""
 
-    Attachments are noted but not read. Raises InputError for a message that cannot be decoded.
+    part: Message
+    kind: str
+    shown: bool
+
+
+def read_mail(file: File) -> Contents:
+    """Return the subject, the text and the headers of a message (RFC 5322), and its attachments.
+
+    The text is that of all parts that mail programs show. Of alternatives, plain text is read, or
+    HTML if that is blank. It begins with the names and addresses, so that they are searched as
+    well. Attached messages are contained files, too. The fields are `from`, `to`, `cc` and `date`,
+    in UTC, which attachments inherit, and `title` and `authors`. Raises InputError for a message
+    that cannot be taken apart.
     """
     try:
-        message = message_from_bytes(file.raw, policy=policy.default)
-        assert isinstance(message, EmailMessage)
-        text = _text(message, "plain")
-        text = text if text.strip() else plain_text(_text(message, "html"))[1]
-        for _ in message.iter_attachments():
-            file.intake.note("attachment of an e-mail not read")
-        subject, sender = str(message["subject"] or ""), str(message["from"] or "")
-    except Exception as error:  # the email package raises errors of many kinds for damaged headers
+        message = message_from_bytes(file.raw)
+        pieces = list(_pieces(message, file, 0))
+        shown = [text for piece in pieces if piece.shown if (text := _text(piece, file).strip())]
+        headers = header_fields(message)
+        if any(
+            len(v) > LONGEST for n, v in message.raw_items() if n.lower() in (*PEOPLE, "subject")
+        ):
+            file.intake.note(f"header of an e-mail not read after {LONGEST:,} characters")
+        title = header_text(message, "subject")
+        attached = list(_attachments([p for p in pieces if not p.shown], file, headers))
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # the email package raises errors of many kinds for damaged messages
         raise InputError(f"the message cannot be decoded: {first_line(error)}") from None
-    return {"title": subject, "text": text.replace("\r\n", "\n").strip(), "authors": sender}
+    fields = {
+        **headers,
+        "title": title,
+        "text": "\n\n".join(filter(None, [header_lines(headers), *shown])),
+        "authors": headers.get("from", ""),
+    }
+    return Contents(fields, attached)
+
+
+def _pieces(part: Message, file: File, nested: int) -> Iterator[_Piece]:
+    """Yield the parts of a message that have no parts, in their order."""
+    kind, inner = part.get_content_type(), part.get_payload()
+    if kind == MESSAGE or not isinstance(inner, list):
+        is_file = part.get_filename() is not None and nested
+        attached = is_file or part.get_content_disposition() == "attachment"
+        yield _Piece(part, kind, kind in (PLAIN, HTML) and not attached)
+    elif nested == MOST_PARTS_NESTED:
+        file.intake.note(f"part of an e-mail within {MOST_PARTS_NESTED} others not read")
+    else:
+        of_parts = [list(_pieces(p, file, nested + 1)) for p in inner if isinstance(p, Message)]
+        if kind == "multipart/alternative":
+            chosen = _best(of_parts, file)
+            of_parts = [p if p is chosen else [q for q in p if not q.shown] for p in of_parts]
+        yield from (piece for pieces in of_parts for piece in pieces)
+
+
+def _best(alternatives: list[list[_Piece]], file: File) -> list[_Piece] | None:
+    """Return the alternative to read: the first one in plain text, else the last one with text."""
+    with_text = [a for a in alternatives if any(p.shown and _text(p, file).strip() for p in a)]
+    plain = [a for a in with_text if all(p.kind == PLAIN for p in a if p.shown)]
+    return plain[0] if plain else with_text[-1] if with_text else None
+
+
+def _text(piece: _Piece, file: File) -> str:
+    """Return the text of a part, in the encoding that it declares or, if that fails, another."""
+    raw = piece.part.get_payload(decode=True)
+    assert isinstance(raw, bytes)
+    encoding = declared_charset(str(piece.part.get_param("charset", "")))
+    text = _decoded(raw, encoding, piece, file).replace("\r\n", "\n")
+    return plain_text(text)[1] if piece.kind == HTML else text
+
+
+def _decoded(raw: bytes, encoding: str, piece: _Piece, file: File) -> str:
+    """Return the text of a part. encoding: the one that it declares; empty for none."""
+    text = decoded_as(raw, encoding)
+    if text is not None:
+        return text
+    try:
+        return decode_text(raw, file.path, file.intake, markup=piece.kind == HTML)
+    except InputError:
+        file.intake.note("e-mail in no known encoding, read as Windows-1252")
+        return raw.decode("cp1252", errors="replace")
+
+
+def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterator[ContainedFile]:
+    """Yield the attached files. headers: what their documents inherit."""
+    for piece in islice(attached, MOST_ATTACHMENTS):
+        if piece.kind == MESSAGE:
+            inner = piece.part.get_payload()
+            if isinstance(inner, list) and inner and isinstance(inner[0], Message):
+                yield ContainedFile("message.eml", inner[0].as_bytes())
+                continue
+        raw = piece.part.get_payload(decode=True)
+        path = words_of(piece.part.get_filename() or "").replace("\\", "/")
+        name = path.rpartition("/")[2] or "attachment"
+        if "." not in name:
+            name += mimetypes.guess_extension(piece.kind) or ""
+        inherited = {} if name.lower().endswith(".eml") else {**headers, "title": name}
+        yield ContainedFile(name, raw if isinstance(raw, bytes) else b"", inherited)
+    for _ in attached[MOST_ATTACHMENTS:]:
+        file.intake.note(f"attachment after the first {MOST_ATTACHMENTS} of an e-mail not read")

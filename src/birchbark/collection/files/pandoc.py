@@ -9,7 +9,7 @@ from pathlib import Path
 
 from birchbark.collection.files.file import Fields, File
 from birchbark.collection.parsing.markup import plain_text
-from birchbark.errors import InputError
+from birchbark.errors import InputError, UnreadableError
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else
 MOST_MEMORY = "1G"
@@ -25,7 +25,8 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
     """Return the reader for a format that pandoc knows under `format_name`.
 
     Pandoc runs as a process of its own that can read no other file, with limited memory and time.
-    The reader raises InputError for a file that pandoc cannot read within them.
+    The reader raises InputError for a file that pandoc cannot read within them, and UnreadableError
+    for one that it may read at another time.
     """
 
     def read(file: File) -> Fields:
@@ -60,7 +61,11 @@ def _html(file: File, format_name: str) -> str:
             command, input=file.raw, capture_output=True, timeout=MOST_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise InputError(f"pandoc took longer than {MOST_SECONDS:.0f} s to read it") from None
+        raise UnreadableError(f"pandoc took longer than {MOST_SECONDS:.0f} s to read it") from None
+    except OSError as error:
+        raise UnreadableError(f"pandoc cannot be started: {error.strerror}") from None
+    if done.returncode < 0:
+        raise UnreadableError(f"pandoc was ended by signal {-done.returncode}")
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().split("\n")[0]
         raise InputError(f"pandoc cannot read it: {reason}", wanted=f"a file of type {format_name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from birchbark.collection.files.file import Fields, File
@@ -16,10 +17,9 @@ _EXCEL = re.compile(r"sep=(.)")
 
 
 def read_table(file: File) -> Fields:
-    """Return each row as a paragraph, `name: value; name: value`, without empty cells.
+    """Return each row as a paragraph: see `row_paragraphs`.
 
-    The names are those of the first row if its cells are distinct, not empty and no numbers;
-    otherwise only the values are given. The delimiter is stated by a first line such as `sep=;`, or
+    The delimiter is stated by a first line such as `sep=;`, or
     is that of DELIMITERS which divides the first lines into the same number of cells, more than
     one. Raises InputError for text that cannot be divided into cells.
     """
@@ -33,16 +33,33 @@ def read_table(file: File) -> Fields:
         rows = [row for row in _rows(lines, delimiter) if any(row)]
     except csv.Error as error:
         raise InputError(f"not a table: {error}") from error
-    names = rows[0] if rows and _are_names(rows[0]) else []
-    paragraphs = []
-    for row in rows[1:] if names else rows:
+    return {"title": "", "text": "\n\n".join(row_paragraphs(rows))}
+
+
+def row_paragraphs(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return each row as a paragraph, `name: value; name: value`, without empty cells.
+
+    The names are those of the first row if its cells are distinct, not empty and no numbers;
+    otherwise only the values are given. Rows with one cell before wider ones, such as a title, are
+    paragraphs of their own, and so are the names of columns without values. rows: without empty
+    ones.
+    """
+    widths = [sum(map(bool, row)) for row in rows]
+    first = next((number for number, width in enumerate(widths) if width > 1), 0)
+    names = rows[first] if rows and _are_names(rows[first]) else []
+    rest = rows[first + bool(names) :]
+    paragraphs = [" ".join("".join(row).split()) for row in rows[:first]]
+    filled = {place for row in rest for place, cell in enumerate(row) if cell.strip()}
+    unused = [name.strip() for place, name in enumerate(names) if place not in filled]
+    paragraphs += ["; ".join(unused)] if unused else []
+    for row in rest:
         cells = [" ".join(cell.split()) for cell in row]
         named = [
             f"{name.strip()}: {cell}" for name, cell in zip(names, cells, strict=False) if cell
         ]
         unnamed = [cell for cell in cells[len(names) :] if cell]
         paragraphs.append("; ".join([*named, *unnamed]))
-    return {"title": "", "text": "\n\n".join(paragraphs)}
+    return paragraphs
 
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -65,7 +82,7 @@ def _delimiter(lines: list[str]) -> str:
     return best
 
 
-def _are_names(row: list[str]) -> bool:
+def _are_names(row: Sequence[str]) -> bool:
     names = [cell.strip() for cell in row]
     return all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError
+from birchbark.errors import InputError, UnreadableError
 
 GITIGNORE = ".gitignore"
 
 
 def walk(
-    folder: Path, intake: Intake, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    folder: Path,
+    intake: Intake,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    unreadable: list[Path] | None = None,
 ) -> Iterator[Path]:
     """Yield the paths below `folder` of the files to read, relative to it, in order of path.
 
@@ -28,12 +33,15 @@ def walk(
         include: Patterns as in .gitignore files; if there are any, only files that match one of
             them are read.
         exclude: Patterns of files and folders that are not read.
+        unreadable: Is extended by the folders of which it is not known what is in them, since they
+            or their .gitignore files could not be read.
 
     Raises:
         InputError: For an invalid pattern.
     """
     included, excluded = _patterns(include), _patterns(exclude)
-    yield from _walk(folder, Path(), intake, (included, excluded), ())
+    lost = [] if unreadable is None else unreadable
+    yield from _walk(folder, Path(), intake, (included, excluded), lost)
 
 
 def chosen_files(path: Path, intake: Intake) -> Iterator[Path]:
@@ -50,18 +58,22 @@ def _walk(
     below: Path,
     intake: Intake,
     patterns: tuple[GitIgnoreSpec, GitIgnoreSpec],
-    ignores: tuple[tuple[Path, GitIgnoreSpec], ...],
+    unreadable: list[Path],
+    ignores: tuple[tuple[Path, GitIgnoreSpec], ...] = (),
 ) -> Iterator[Path]:
     """Walk through the folder `below` the top one. ignores: .gitignore files, outermost first."""
     included, excluded = patterns
     try:
         entries = sorted(os.scandir(folder / below), key=lambda entry: entry.name)
-    except OSError as error:
-        where = str(folder / below)
-        intake.bad_file(InputError(f"cannot be read: {error.strerror}", where=where))
+        if any(entry.name == GITIGNORE and _is_file(entry) for entry in entries):
+            ignores = (*ignores, (below, _read_gitignore(folder / below / GITIGNORE)))
+    except (FileNotFoundError, NotADirectoryError):  # deleted since its parent was read
         return
-    if any(entry.name == GITIGNORE and _is_file(entry) for entry in entries):
-        ignores = (*ignores, (below, _read_gitignore(folder / below / GITIGNORE)))
+    except OSError as error:
+        unreadable.append(below)
+        what = f"cannot be read: {error.strerror}"
+        intake.bad_file(UnreadableError(what, where=error.filename or str(folder / below)))
+        return
     for entry in entries:
         relative = below / entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -76,7 +88,7 @@ def _walk(
         elif excluded.match_file(name):
             intake.note(f"excluded {noun} not read")
         elif is_folder:
-            yield from _walk(folder, relative, intake, patterns, ignores)
+            yield from _walk(folder, relative, intake, patterns, unreadable, ignores)
         elif len(included) and not included.match_file(name):
             intake.note("file that matches no --include pattern not read")
         else:
@@ -84,11 +96,11 @@ def _walk(
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file or a link to one; false if the link cannot be followed."""
+    """Whether an entry is a file or a link to one; true if it cannot be found out."""
     try:
         return entry.is_file()
-    except OSError:  # a link to itself, or into a folder that may not be read
-        return False
+    except OSError as error:  # ELOOP: a link to itself
+        return error.errno != errno.ELOOP
 
 
 def _ignored(path: Path, is_folder: bool, ignores: tuple[tuple[Path, GitIgnoreSpec], ...]) -> bool:
@@ -101,11 +113,8 @@ def _ignored(path: Path, is_folder: bool, ignores: tuple[tuple[Path, GitIgnoreSp
 
 
 def _read_gitignore(file: Path) -> GitIgnoreSpec:
-    """Return the valid patterns of a file, as git does; none if it cannot be read."""
-    try:
-        lines = file.read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
+    """Return the valid patterns of a file, as git does."""
+    lines = file.read_text("utf-8", errors="replace").splitlines()
     return GitIgnoreSpec.from_lines([line for line in lines if _is_valid(line)])
 
 

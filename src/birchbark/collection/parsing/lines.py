@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from birchbark import defaults
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.errors import InputError, MissingPackageError, UnreadableError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".z")  # suffixes of names, in lower case
 FORMATS = {  # how a file begins → how it is compressed
@@ -41,7 +41,8 @@ T = TypeVar("T")
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
     """Open `path` for reading bytes, and decompress gzip, bzip2, xz, Zstandard and Unix compress.
 
-    Turns errors of reading into InputError. Raises MissingPackageError if what decompresses
+    Turns errors of reading into InputError, and those that do not depend on the bytes into
+    UnreadableError. Raises MissingPackageError if what decompresses
     Zstandard or Unix compress (.Z) is not installed.
     """
     compression = ""
@@ -51,7 +52,7 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
             with _decompressed(raw, compression) as stream:
                 yield stream
     except FileNotFoundError:
-        raise InputError("no such file", where=str(path)) from None
+        raise UnreadableError("no such file", where=str(path)) from None
     except IsADirectoryError:
         raise InputError("is a folder", where=str(path), wanted="a file") from None
     except Exception as error:
@@ -61,7 +62,7 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
                 remedy="the file is truncated or damaged; download it again",
             ) from error
         if isinstance(error, OSError):
-            raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+            raise UnreadableError(f"cannot be read: {error.strerror}", where=str(path)) from None
         raise
 
 

@@ -65,8 +65,9 @@ def sync_folder(
 ) -> SyncedFolder:
     """Make an index equal to one built afresh from its folder; only changed files are read again.
 
-    A file is compared by size and time, and, if these differ, by a hash of its contents. Documents
-    that come from elsewhere stay.
+    A file is compared by size, times and number, and, if these differ, by a hash of its contents.
+    Documents that come from elsewhere stay, and so do those of files and folders that cannot be
+    read now.
 
     directory: the index. change: adds documents and deletes ids, all or none. folder: where the
     folder is; None for where it was. intake: what to do with bad files; None for what the index was
@@ -108,10 +109,14 @@ def _is_other_folder(folder: Path, indexed: Path) -> bool:
     return indexed.is_dir() and not (folder.is_dir() and folder.samefile(indexed))
 
 
-def folder_has_changed(directory: Path, folder: Path) -> bool:
-    """Return whether `sync_folder` would find a change, by sizes and times alone."""
+def folder_has_changed(directory: Path, folder: Path, *, retry: bool = False) -> bool:
+    """Return whether `sync_folder` would find a change, by sizes and times alone.
+
+    retry: whether files and folders that could not be read count as changed.
+    """
     state = folder_state(directory)
-    return FolderChanges(replace(state.source, folder=str(folder)), Intake(), state.files).exist
+    source = replace(state.source, folder=str(folder))
+    return FolderChanges(source, Intake(), state.files).exist(retry=retry)
 
 
 def folder_state(directory: Path) -> FolderState:

@@ -1,0 +1,102 @@
+"""What do the headers of an e-mail say: who wrote it to whom, when, and in which encodings?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.errors import MessageError
+from email.header import decode_header
+from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
+
+from birchbark.collection.files.file import Fields
+from birchbark.collection.files.text_encoding import declared_encoding
+
+LONGEST = 10_000  # characters of a header that are read
+PEOPLE = ("from", "to", "cc")
+UNDECLARED = ("", "ascii", "us-ascii")  # what programs write that do not know the encoding
+
+
+def header_fields(message: Message) -> Fields:
+    """Return `from`, `to` and `cc`, each as `Name <address>, …`, and `date`, of those it has.
+
+    The date is in UTC and sorts as text: 2026-11-24T10:03:00Z.
+    """
+    people = {name: _people(message, name) for name in PEOPLE}
+    return {name: value for name, value in {**people, "date": _date(message)}.items() if value}
+
+
+def header_lines(fields: Fields) -> str:
+    """Return the names and addresses as people see them above an e-mail, a line each header."""
+    return "\n".join(f"{name.title()}: {fields[name]}" for name in PEOPLE if name in fields)
+
+
+def header_text(message: Message, name: str) -> str:
+    """Return a header as people read it, up to LONGEST; empty if the message has none."""
+    return words_of(_raw(message, name))
+
+
+def words_of(raw: str) -> str:
+    """Return the text of a header with encoded words (RFC 2047) or bytes that are no ASCII."""
+    try:
+        words = decode_header(_characters(raw[:LONGEST]))
+    except (ValueError, MessageError):  # an encoded word in broken Base64
+        words = [(raw[:LONGEST], None)]
+    texts = [w if isinstance(w, str) else _word(w, charset or "") for w, charset in words]
+    return " ".join("".join(texts).split())
+
+
+def declared_charset(label: str) -> str:
+    """Return the encoding with this label in e-mails; empty if it is unknown or says nothing.
+
+    Labels mean what they mean in browsers: ISO-8859-1 is Windows-1252.
+    """
+    name = label.strip().lower().encode("ascii", "replace")
+    if name.decode() in UNDECLARED:
+        return ""
+    return declared_encoding(b'<?xml encoding="' + name + b'"') or ""
+
+
+def decoded_as(raw: bytes, encoding: str) -> str | None:
+    """Return text in the declared encoding, or in UTF-8 if none is; None if it is in neither.
+
+    Text that is valid in UTF-8 is hardly in Windows-1252, whatever it declares.
+    """
+    for name in ("utf-8", encoding) if encoding in ("", "cp1252") else (encoding,):
+        try:
+            return raw.decode(name or "ascii")
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+def _raw(message: Message, name: str) -> str:
+    """Return the first header of this name, with bytes that are no ASCII as surrogates."""
+    return next((str(v) for n, v in message.raw_items() if n.lower() == name), "")
+
+
+def _characters(raw: str) -> str:
+    """Return a header with bytes that are no ASCII decoded."""
+    return raw if raw.isascii() else _word(raw.encode("utf-8", "surrogateescape"), "")
+
+
+def _word(raw: bytes, charset: str) -> str:
+    text = decoded_as(raw, declared_charset(charset))
+    return raw.decode("cp1252", "replace") if text is None else text
+
+
+def _people(message: Message, name: str) -> str:
+    """Return the names and addresses of a header; the header itself if it has no addresses."""
+    raw = _raw(message, name)[:LONGEST]
+    found = [(words_of(who), address) for who, address in getaddresses([raw]) if address]
+    listed = [f"{who} <{address}>" if who else address for who, address in found]
+    # a field to filter by may not look like a list in JSON
+    return (words_of(", ".join(listed)) or words_of(raw)).lstrip("[")
+
+
+def _date(message: Message) -> str:
+    """Return the date in UTC; empty if there is none, or it is no date."""
+    try:
+        date = parsedate_to_datetime(_raw(message, "date")[:100])
+        return datetime.fromtimestamp(date.timestamp(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, TypeError, OverflowError, OSError, IndexError):
+        return ""

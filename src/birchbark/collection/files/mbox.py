@@ -1,0 +1,52 @@
+"""How is a mailbox divided into its messages?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from birchbark.collection.files.file import ContainedFile, Contents, File
+from birchbark.errors import InputError
+
+# The line before each message: From, the sender, and a date as by asctime.
+_FROM = re.compile(rb"^From [^\n]{0,300}? [A-Z][a-z]{2} +\d{1,2} +\d\d:\d\d[^\n]*\n", re.MULTILINE)
+_QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_ID = re.compile(rb"^message-id:\s*(<[^>\s]{1,300}>)", re.IGNORECASE | re.MULTILINE)
+_END = re.compile(rb"\r?\n\r?\n")
+
+
+def read_mbox(file: File) -> Contents:
+    """Return the messages of a mailbox, each of which becomes a document of its own.
+
+    They are named by their Message-ID, so that a message keeps its doc_id when others are deleted.
+    Raises InputError for a file that does not begin as a mailbox.
+    """
+    if file.raw.strip() and not _FROM.match(file.raw):
+        raise InputError("not a mailbox", wanted="a first line such as From ann@example.org DATE")
+    return Contents(None, _messages(file))
+
+
+def _messages(file: File) -> Iterator[ContainedFile]:
+    """Yield the messages, without the lines before them and the quotation marks of mboxrd."""
+    starts = [found for found in _FROM.finditer(file.raw) if _after_blank(file.raw, found.start())]
+    if not starts:
+        file.intake.note("mailbox without messages not read")
+        return
+    ends = [found.start() for found in starts[1:]]
+    for start, end in zip(starts, [*ends, len(file.raw)], strict=True):
+        message = _QUOTED.sub(rb"\1", file.raw[start.end() : end])
+        yield ContainedFile(f"{_name(message)}.eml", message)
+
+
+def _after_blank(raw: bytes, start: int) -> bool:
+    """Return whether a line follows a blank one, or is the first one."""
+    return not start or raw[max(0, start - 3) : start].endswith((b"\n\n", b"\n\r\n"))
+
+
+def _name(message: bytes) -> str:
+    """Return a short name that depends on the Message-ID, or on all of a message without one."""
+    end = _END.search(message)
+    headers = message[: end.start()] if end else message
+    found = _ID.search(headers)
+    return blake2b(found[1] if found else message, digest_size=6).hexdigest()

@@ -1,0 +1,107 @@
+"""Is each row of a spreadsheet read with the names of its columns, as people see it?"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from birchbark.collection.files import spreadsheet
+from birchbark.collection.files.folder import read_folder
+from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError, UnreadableError
+from office_files import ods, xlsx
+
+pytest.importorskip("python_calamine")
+STOCK: Mapping[str, str | float] = {
+    "A1": "Stock of  March",
+    "A3": "Item", "B3": "Count", "C3": "Price", "D3": "Since", "E3": "Remark",
+    "A4": "Lamp", "B4": 12.0, "C4": 0.1 + 0.2, "D4": "day 45352",
+    "A6": "Chair", "D6": "day 45352.4375", "F6": "broken",
+}  # fmt: skip
+
+
+def read(folder: Path, raw: bytes, name: str = "a.xlsx", intake: Intake | None = None) -> str:
+    """Return the text of the one spreadsheet that is written to `folder`."""
+    (folder / name).write_bytes(raw)
+    ((_, document),) = read_folder(folder, intake or Intake(skip_bad=False))
+    assert document.fields["type"] == "spreadsheet"
+    return document.text
+
+
+def test_sheets_have_their_names_and_rows_those_of_their_columns(tmp_path: Path) -> None:
+    """Numbers and dates are as people see them, a title precedes the names, and nothing is lost."""
+    raw = xlsx({"March": STOCK, "Empty": {}, "Notes": {"B2": "Sell the chair & the lamp"}})
+    assert read(tmp_path, raw).split("\n\n") == [
+        "March",
+        "Stock of March",
+        "Remark",
+        "Item: Lamp; Count: 12; Price: 0.3; Since: 2024-03-01",
+        "Item: Chair; Since: 2024-03-01 10:30; broken",
+        "Notes",
+        "Sell the chair & the lamp",
+    ]
+
+
+def test_opendocument(tmp_path: Path) -> None:
+    """As in .xlsx files; repeated cells and rows are so many."""
+
+    def row(*cells: str) -> str:
+        return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+    def text(value: str) -> str:
+        return (
+            '<table:table-cell office:value-type="string">'
+            f"<text:p>{value}</text:p></table:table-cell>"
+        )
+
+    price = (
+        '<table:table-cell office:value-type="float" office:value="12"><text:p>12</text:p>'
+        "</table:table-cell>"
+    )
+    empty = '<table:table-cell table:number-columns-repeated="16000"/>'
+    rows = row(text("Item"), text("Price"), empty) + row(text("Lamp"), price, empty)
+    rest = f'<table:table-row table:number-rows-repeated="1048000">{empty}</table:table-row>'
+    assert read(tmp_path, ods(rows + rest), "a.ods") == "Prices\n\nItem: Lamp; Price: 12"
+
+
+def test_what_exceeds_the_limit_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What precedes it is read."""
+    monkeypatch.setattr(spreadsheet, "MOST_CELLS", 4)
+    cells = {f"{column}{row}": f"{column}{row}" for row in range(1, 4) for column in "AB"}
+    intake = Intake(skip_bad=False)
+    assert read(tmp_path, xlsx({"S": cells}), intake=intake) == "S\n\nA1: A2; B1: B2"
+    assert dict(intake.notes) == {"spreadsheet not read after 4 cells or 50,000,000 characters": 1}
+
+
+def test_cells_that_are_far_apart_do_not_end_the_process(tmp_path: Path) -> None:
+    """The library needs memory for all cells between them: terabytes."""
+    with pytest.raises(InputError, match="needs more than 2,000,000,000 bytes of memory") as error:
+        read(tmp_path, xlsx({"S": {"A1": "a", "XFD1048576": "z"}}))
+    assert not isinstance(error.value, UnreadableError)
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    """In one line, which is the library's."""
+    with pytest.raises(InputError, match=r"a\.xlsx: the spreadsheet cannot be read: .+"):
+        read(tmp_path, xlsx({"S": {"A1": "a"}})[:200])
+
+
+@pytest.mark.parametrize("problem", ["time", "killed", "refused"])
+def test_a_busy_machine_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """It is to be read again."""
+
+    def run(command: list[str], **_: Any) -> Any:
+        if problem == "killed":
+            return subprocess.CompletedProcess(command, -signal.SIGKILL, b"", b"")
+        raise subprocess.TimeoutExpired(command, 60) if problem == "time" else OSError(11, "no")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(UnreadableError):
+        read(tmp_path, xlsx({"S": {"A1": "a"}}))
