@@ -200,7 +200,7 @@ def test_other_encodings_are_detected(tmp_path: Path, encoding: str, text: str) 
     assert [note.startswith("not in UTF-8; read as") for note in intake.notes] == [True]
 
 
-def test_a_few_lines_may_be_in_windows_1252(tmp_path: Path) -> None:
+def test_a_few_bytes_may_be_in_windows_1252(tmp_path: Path) -> None:
     """As where texts of several sources were joined; otherwise the encoding is detected."""
     lines = ["Die Rinde der Birke ist weiß."] * 3 + ["Sie läßt sich abschälen."]
     mixed = [*(line.encode() for line in lines[:3]), lines[3].encode("cp1252")]
@@ -208,7 +208,7 @@ def test_a_few_lines_may_be_in_windows_1252(tmp_path: Path) -> None:
     intake = Intake()
     assert [d.text for d in read(tmp_path, intake)] == ["\n".join(lines)]
     assert dict(intake.notes) == {
-        "file in UTF-8 with some lines in another encoding, which were read as Windows-1252": 1
+        "file in UTF-8 with some bytes in another encoding, which were read as Windows-1252": 1
     }
     fill(tmp_path, {"a.txt": b"\n".join(mixed[2:])})
     intake = Intake()
