@@ -313,27 +313,6 @@ def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:
     assert folder_module._date(0) == "1970-01-01"
 
 
-@pytest.mark.parametrize(
-    ("front", "title"),
-    [
-        ("---\ntitle: package.json\nsection: 5\n---\n", "package.json"),
-        ("---\nsection: 5\ntitle:  'The file'  \n---\n", "The file"),
-        ("---\nsection: 5\n---\ntitle: none\n", "Description"),
-        ("title: none\n---\n", "Description"),
-        ("---\ntitle:\n---\n", "Description"),
-        ("---\n\ntitle: never closed\n", "Description"),
-    ],
-)
-def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> None:
-    """It comes before a heading; nothing else is lost."""
-    fill(tmp_path, {"a.md": f"{front}\n### Description\n\nA text.\n"})
-    (document,) = read(tmp_path)
-    assert document.title == title
-    assert document.text.endswith("A text.")
-    assert ("### Description" in document.text) == (title != "Description")
-    assert ("section: 5" in document.text) == ("section: 5" in front)
-
-
 def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
     """Its name and the reason."""
     fill(tmp_path, {"a.txt": "x", "b/c.txt": "y"})

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from birchbark.collection.files.file import Fields, File
+from birchbark.collection.files.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 
 MOST_PER_LINE = 300
-DASHES = "---"
-_FRONT_TITLE = re.compile(r"title:\s*(\S.*?)\s*")
+ABOUT = ("subtitle", "description", "summary", "abstract")  # fields that are text as well
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
+_SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
+_SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
 
 
@@ -38,23 +40,33 @@ def read_html(file: File) -> Fields:
 
 
 def read_markdown(file: File) -> Fields:
-    """Return the title, and the rest as the text.
+    """Return the title, the rest as the text, and the fields of the front matter.
 
-    The title is that of the front matter (YAML between two lines of dashes), if it has one, else
-    the first heading outside fenced code.
+    The title is that of the front matter, if it has one, else the first heading outside fenced
+    code. The text begins with what the front matter says about it.
     """
-    lines = file.decode().split("\n")
-    if lines[0].rstrip() == DASHES:
-        end = next((n for n, line in enumerate(lines) if n and line.rstrip() == DASHES), 0)
-        for number, line in enumerate(lines[:end]):
-            if title := _FRONT_TITLE.fullmatch(line):
-                return _without(lines, number, number + 1, title[1].strip("\"'"))
+    fields, lines = split_front_matter(file.decode().split("\n"))
+    about = [text for name in ABOUT if (text := fields.get(name, ""))]
+    if not fields.get("title", "").strip():
+        fields |= _by_heading(lines)
+    else:
+        fields["text"] = "\n".join(lines).lstrip("\n")
+    return {**fields, "text": "\n\n".join([*about, fields["text"]])}
+
+
+def _by_heading(lines: list[str]) -> Fields:
+    """Return the first heading of Markdown as the title, and the rest as the text."""
     fenced = False
     for number, line in enumerate(lines):
         fenced ^= line.lstrip().startswith(("```", "~~~"))
-        heading = _HEADING.fullmatch(line)
-        if heading and not fenced:
+        if fenced:
+            continue
+        if heading := _HEADING.fullmatch(line):
             return _without(lines, number, number + 1, heading[1])
+        underlined = number + 1 < len(lines) and _SETEXT.fullmatch(lines[number + 1])
+        follows_text = number and lines[number - 1].strip()
+        if underlined and not follows_text and _SETEXT_TITLE.match(line):
+            return _without(lines, number, number + 2, line)
     return {"title": "", "text": "\n".join(lines)}
 
 
