@@ -9,11 +9,14 @@ from birchbark.collection.files.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 
-MOST_PER_LINE = 300
+MOST_PER_LINE, SHORT = 300, 10_000
 ABOUT = ("subtitle", "description", "summary", "abstract")  # fields that are text as well
+_DATA = re.compile("[A-Za-z0-9+/=]{200,}")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
 _SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
 _SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
+# Other than white space and the escape character, with which programs colour their output.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
 
 
@@ -23,9 +26,14 @@ def read_text(file: File) -> Fields:
 
 
 def read_code(file: File) -> Fields:
-    """Return source code; InputError for code that a program made shorter or generated."""
+    """Return source code; InputError for code that a program made shorter or generated.
+
+    Such are files of more than SHORT characters with lines of more than MOST_PER_LINE on average,
+    not counting data that the code contains, in base 64.
+    """
     text = file.decode()
-    if len(text) > MOST_PER_LINE * (text.count("\n") + 1):
+    written = len(_DATA.sub("", text)) if len(text) > SHORT else 0
+    if written > max(SHORT, MOST_PER_LINE * (text.count("\n") + 1)):
         raise InputError(
             "the lines are too long for source code that people read",
             wanted=f"{MOST_PER_LINE} characters a line or fewer, on average",
@@ -88,15 +96,11 @@ def _without(lines: list[str], start: int, end: int, title: str) -> Fields:
 
 
 def is_text(raw: bytes) -> bool:
-    """Return whether the beginning of a file looks like text: no control characters, valid UTF-8.
+    """Return whether the beginning of a file looks like text: UTF-8 without control characters.
 
-    For files whose name does not tell; those in other encodings are told by their suffix only.
+    For files whose name does not tell. A few bytes may be of another encoding, or of a character
+    that is cut at the end.
     """
-    start = raw[:4096]
-    try:
-        text = start.decode()
-    except UnicodeDecodeError as error:
-        if error.start < len(start) - 3:  # a character may be cut at the end
-            return False
-        text = start[: error.start].decode()
-    return all(character.isprintable() or character in "\t\n\r\f" for character in text)
+    text = raw[:4096].decode(errors="surrogateescape")
+    others = sum("\udc80" <= character <= "\udcff" for character in text)
+    return not _CONTROL.search(text) and others <= max(3, len(text) // 5)
