@@ -103,4 +103,4 @@ def is_text(raw: bytes) -> bool:
     """
     text = raw[:4096].decode(errors="surrogateescape")
     others = sum("\udc80" <= character <= "\udcff" for character in text)
-    return not _CONTROL.search(text) and others <= max(3, len(text) // 5)
+    return not _CONTROL.search(text) and others <= max(3, len(text) // 4)
