@@ -11,6 +11,7 @@ import pytest
 from birchbark.collection.files import ocr
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError
 
 pytest.importorskip("pypdfium2")
 
@@ -126,6 +127,17 @@ def test_the_values_of_a_form_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, form)[0] == (
         "Application\n\napplicant: Walrus Smith\nTown: Bonn\nagree: Yes\ncolour: green"
     )
+
+
+def test_a_damaged_page_does_not_spoil_the_others(tmp_path: Path) -> None:
+    """Its place stays, so that page numbers are right; a file of such pages is none."""
+    pages = pdf(drawn((60, 700, "one")), drawn((60, 700, "two")), drawn((60, 700, "three")))
+    damaged = pages.replace(b"8 0 obj\n<< /Type /Page ", b"8 0 obj\n<( /Type /Page ")
+    text, notes = read(tmp_path, damaged)
+    assert text == "one\n\f\n\fthree"
+    assert notes == {"damaged page of a PDF not read": 1}
+    with pytest.raises(InputError, match="they are all damaged"):
+        read(tmp_path, pages.replace(b"<< /Type /Page ", b"<( /Type /Page "))
 
 
 def test_comments_are_read(tmp_path: Path) -> None:

@@ -38,12 +38,14 @@ class Ocr:
         if seconds <= 0:
             self._intake.note(f"{PAGE}: the time to read the file by OCR was up")
             return ""
+        from pypdfium2 import PdfiumError
+
         command = [program, "-", "-", "--dpi", str(DOTS_PER_INCH), *_languages(program)]
         try:
             done = subprocess.run(
                 command, input=_picture(page), capture_output=True, timeout=seconds, check=False
             )
-        except (subprocess.TimeoutExpired, OSError):
+        except (subprocess.TimeoutExpired, OSError, PdfiumError):
             done = None
         if done is None or done.returncode:
             self._intake.note(f"{PAGE}: tesseract failed, or took longer than {MOST_SECONDS:.0f} s")

@@ -13,7 +13,7 @@ from birchbark.collection.files.pdf_entries import entries
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfPage, PdfTextPage
+    from pypdfium2 import PdfDocument, PdfTextPage
 
 PAGE_BREAK = "\f"  # precedes every page but the first one
 PLACEHOLDERS = {"(anonymous)", "untitled"}  # that programs write for lack of a title
@@ -44,21 +44,31 @@ def read_pdf(file: File) -> Fields:
             title = " ".join(document.get_metadata_value("Title").split())
             if document.get_formtype():
                 document.init_forms()
-            texts = [_read_page(page, ocr) for page in document]
+            texts = [_read_page(document, index, ocr) for index in range(len(document))]
     except pypdfium2.PdfiumError as error:
         raise InputError(f"the PDF cannot be read: {error}") from None
-    in_capitals = set(_CAPITALS.findall(" ".join(texts)))
-    texts = [_join_divided(text, in_capitals) for text in texts]
+    for _ in range(texts.count(None)):
+        file.intake.note("damaged page of a PDF not read")
+    if texts.count(None) == len(texts):
+        raise InputError("the PDF cannot be read: it has no pages, or they are all damaged")
+    in_capitals = set(_CAPITALS.findall(" ".join(filter(None, texts))))
+    pages = (_join_divided(text or "", in_capitals) for text in texts)
     title = "" if title.lower() in PLACEHOLDERS else title
-    return {"title": title, "text": f"\n{PAGE_BREAK}".join(texts).rstrip()}
+    return {"title": title, "text": f"\n{PAGE_BREAK}".join(pages).rstrip()}
 
 
-def _read_page(page: PdfPage, ocr: Ocr) -> str:
-    text = _page_text(page.get_textpage()).strip()
-    added = "\n".join(entries(page))
-    if not text and next(page.get_objects(), None):
-        text = ocr.read(page)
-    return f"{text}\n\n{added}".strip()
+def _read_page(document: PdfDocument, index: int, ocr: Ocr) -> str | None:
+    """Return the text of a page; None if it is damaged."""
+    from pypdfium2 import PdfiumError
+
+    try:
+        page = document[index]
+        text = _page_text(page.get_textpage()).strip()
+        if not text and next(page.get_objects(), None):
+            text = ocr.read(page)
+        return "\n\n".join(filter(None, (text, "\n".join(entries(page)))))
+    except PdfiumError:
+        return None
 
 
 def _page_text(page: PdfTextPage) -> str:
@@ -76,11 +86,17 @@ def _page_text(page: PdfTextPage) -> str:
 
 
 def _box(page: PdfTextPage, index: int) -> tuple[float, float]:
-    """Return where the line of a character begins and ends, from the page's bottom, in points."""
-    from pypdfium2 import raw
+    """Return where the line of a character begins and ends, from the page's bottom, in points.
 
-    character = max(0, raw.FPDFText_GetCharIndexFromTextIndex(page, index))
-    _, low, _, high = page.get_charbox(character, loose=True)
+    Equal numbers if that is not known.
+    """
+    from pypdfium2 import PdfiumError, raw
+
+    try:
+        character = raw.FPDFText_GetCharIndexFromTextIndex(page, index)
+        _, low, _, high = page.get_charbox(character, loose=True)
+    except PdfiumError:
+        return 0.0, 0.0
     return low, high
 
 
