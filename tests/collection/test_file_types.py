@@ -166,15 +166,6 @@ def test_the_title_of_restructured_text(tmp_path: Path, text: str, title: str, r
     assert (document.title, document.text) == (title, rest)
 
 
-def test_minified_code_is_skipped(tmp_path: Path) -> None:
-    """Code that people read has lines."""
-    (tmp_path / "a.js").write_text("f(x);\n" * 100)
-    (tmp_path / "b.js").write_text("f(x);" * 100)
-    intake = Intake()
-    assert [document.doc_id for _, document in read_folder(tmp_path, intake)] == ["a.js"]
-    assert "lines are too long" in str(intake.skipped[0])
-
-
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

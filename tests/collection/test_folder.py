@@ -200,7 +200,7 @@ def test_other_encodings_are_detected(tmp_path: Path, encoding: str, text: str) 
     assert [note.startswith("not in UTF-8; read as") for note in intake.notes] == [True]
 
 
-def test_a_few_lines_may_be_in_windows_1252(tmp_path: Path) -> None:
+def test_a_few_bytes_may_be_in_windows_1252(tmp_path: Path) -> None:
     """As where texts of several sources were joined; otherwise the encoding is detected."""
     lines = ["Die Rinde der Birke ist weiß."] * 3 + ["Sie läßt sich abschälen."]
     mixed = [*(line.encode() for line in lines[:3]), lines[3].encode("cp1252")]
@@ -208,7 +208,7 @@ def test_a_few_lines_may_be_in_windows_1252(tmp_path: Path) -> None:
     intake = Intake()
     assert [d.text for d in read(tmp_path, intake)] == ["\n".join(lines)]
     assert dict(intake.notes) == {
-        "file in UTF-8 with some lines in another encoding, which were read as Windows-1252": 1
+        "file in UTF-8 with some bytes in another encoding, which were read as Windows-1252": 1
     }
     fill(tmp_path, {"a.txt": b"\n".join(mixed[2:])})
     intake = Intake()
@@ -311,27 +311,6 @@ def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:
     assert intake.notes == {"link to a folder, broken link or special file not read": 1}
     assert folder_module._date(10**22) == ""
     assert folder_module._date(0) == "1970-01-01"
-
-
-@pytest.mark.parametrize(
-    ("front", "title"),
-    [
-        ("---\ntitle: package.json\nsection: 5\n---\n", "package.json"),
-        ("---\nsection: 5\ntitle:  'The file'  \n---\n", "The file"),
-        ("---\nsection: 5\n---\ntitle: none\n", "Description"),
-        ("title: none\n---\n", "Description"),
-        ("---\ntitle:\n---\n", "Description"),
-        ("---\n\ntitle: never closed\n", "Description"),
-    ],
-)
-def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> None:
-    """It comes before a heading; nothing else is lost."""
-    fill(tmp_path, {"a.md": f"{front}\n### Description\n\nA text.\n"})
-    (document,) = read(tmp_path)
-    assert document.title == title
-    assert document.text.endswith("A text.")
-    assert ("### Description" in document.text) == (title != "Description")
-    assert ("section: 5" in document.text) == ("section: 5" in front)
 
 
 def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:

@@ -102,10 +102,36 @@ def test_a_stray_end_tag_is_harmless() -> None:
         ("<nav>Home</nav>", "Home"),  # nothing else
         ("<main>one</main><nav>x</nav><main>two</main>", "one\n\ntwo"),
         ("<img role=navigation><p>one", "one"),
+        ("<ul role='Menu menubar'><li>x</ul><p>one", "one"),
+        ("<p>one<div role=button>Show more</div>", "one"),
     ],
 )
 def test_pages_lose_their_navigation(markup: str, text: str) -> None:
     """By tag or role; a page never becomes empty by it."""
+    assert page_text(f"<title>T</title>{markup}") == ("T", text)
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<h2><button>How do I return it?</button></h2><p>a", "How do I return it?\n\na"),
+        ("<h2><button>Returns</button></h2><p>a", "Returns\n\na"),
+        ("<dt><div role=button>Returns</div></dt><dd>a", "Returns\n\na"),
+        ("<div role=button>How do I return it?</div><p>a", "How do I return it?\n\na"),
+        (
+            "<button>返品するにはどうすればよいですか</button><p>a",
+            "返品するにはどうすればよいですか\n\na",
+        ),
+        ("<menu><li>Soup<li>Bread</menu><p>a", "Soup\n\nBread\n\na"),
+        ("<blockquote><p>a</p><footer>Ann, 1912</footer></blockquote>", "a\n\nAnn, 1912"),
+        ("<article><p>a</p><footer>by Ann</footer></article><footer>x</footer>", "a\n\nby Ann"),
+        ("<main><a href=#>Skip</a></main><p>" + "one " * 60, "Skip\n\n" + "one " * 59 + "one"),
+        ("<main>" + "one " * 20 + "</main><p>" + "two " * 900, "one " * 19 + "one"),
+        ("<main>Moved to a.html</main><p>Contents: one two three", "Moved to a.html"),
+    ],
+)
+def test_what_looks_like_navigation_and_is_not(markup: str, text: str) -> None:
+    """Questions on buttons, lists, footers of quotations, and pages whose main element is empty."""
     assert page_text(f"<title>T</title>{markup}") == ("T", text)
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.collection.files.file import Fields, File
+from birchbark.collection.files.office import (
+    lacks_words,
+    property_title,
+    text_beside,
+    without_text_boxes,
+    xml_parts,
+)
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, UnreadableError
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else
 MOST_MEMORY = "1G"
 MOST_SECONDS = 60.0
+DOCX, EPUB, ODT = "docx", "epub", "odt"
+_NOTE_MARK = re.compile(
+    r'<a href="[^"<>]*" class="footnote-(?:ref|back)"[^<>]*>(?:<sup>)?[^<>]*(?:</sup>)?</a>'
+)
+_HEADING = re.compile(r"<h([1-6])[\s>]")
 
 
 def pandoc_installed() -> bool:
@@ -25,15 +38,35 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
     """Return the reader for a format that pandoc knows under `format_name`.
 
     Pandoc runs as a process of its own that can read no other file, with limited memory and time.
-    The reader raises InputError for a file that pandoc cannot read within them, and UnreadableError
-    for one that it may read at another time.
+    The title is the one that pandoc finds, that of the file's properties, or the first heading,
+    which is then no part of the text. The reader raises InputError for a file that pandoc cannot
+    read within its limits, and UnreadableError for one that it may read at another time.
     """
 
     def read(file: File) -> Fields:
-        title, text = plain_text(_html(file, format_name))
-        return {"title": title, "text": text}
+        parts = xml_parts(file.raw) if format_name in (DOCX, ODT) else {}
+        is_word = format_name == DOCX
+        raw = without_text_boxes(parts, file.raw) if is_word else file.raw
+        markup = _NOTE_MARK.sub("", _html(raw, format_name))
+        title, text = plain_text(markup)
+        title = title or property_title(parts)
+        if is_word and lacks_words(parts, f"{title} {text}"):
+            file.intake.note("word file with words that pandoc does not read")
+        if not title:
+            title, text = _by_heading(markup)
+        return {"title": title, "text": f"{text}\n\n{text_beside(parts, text)}".strip()}
 
     return read
+
+
+def _by_heading(markup: str) -> tuple[str, str]:
+    """Return the first heading as the title, and the rest as the text."""
+    start = _HEADING.search(markup)
+    end = markup.find(f"</h{start[1]}>", start.end()) if start else -1
+    if start is None or end < 0:
+        return "", plain_text(markup)[1]
+    title = " ".join(plain_text(markup[start.start() : end])[1].split())
+    return title, plain_text(markup[: start.start()] + markup[end:])[1]
 
 
 def read_manual_page(file: File) -> Fields:
@@ -47,7 +80,7 @@ def is_manual_page(raw: bytes) -> bool:
     return any(command in b"\n" + raw[:20_000] for command in (b"\n.TH ", b"\n.Dd "))
 
 
-def _html(file: File, format_name: str) -> str:
+def _html(raw: bytes, format_name: str) -> str:
     import pypandoc
 
     command = [
@@ -55,10 +88,11 @@ def _html(file: File, format_name: str) -> str:
         *("+RTS", f"-M{MOST_MEMORY}", "-RTS"),
         *(f"--from={format_name}", "--to=html", "--wrap=none", "--sandbox", "--quiet"),
         f"--template={TEMPLATE}",
+        *(["--metadata=date="] if format_name == EPUB else []),  # the time of its making
     ]
     try:
         done = subprocess.run(
-            command, input=file.raw, capture_output=True, timeout=MOST_SECONDS, check=False
+            command, input=raw, capture_output=True, timeout=MOST_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise UnreadableError(f"pandoc took longer than {MOST_SECONDS:.0f} s to read it") from None

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 
 from birchbark.collection.files.file import Fields, File
+from birchbark.collection.files.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 
-MOST_PER_LINE = 300
-DASHES = "---"
-_FRONT_TITLE = re.compile(r"title:\s*(\S.*?)\s*")
+MOST_PER_LINE, SHORT = 300, 10_000
+ABOUT = ("subtitle", "description", "summary", "abstract")  # fields that are text as well
+_DATA = re.compile("[A-Za-z0-9+/=]{200,}")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
+_SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
+_SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
+# Other than white space and the escape character, with which programs colour their output.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
 
 
@@ -21,9 +26,14 @@ def read_text(file: File) -> Fields:
 
 
 def read_code(file: File) -> Fields:
-    """Return source code; InputError for code that a program made shorter or generated."""
+    """Return source code; InputError for code that a program made shorter or generated.
+
+    Such are files of more than SHORT characters with lines of more than MOST_PER_LINE on average,
+    not counting data that the code contains, in base 64.
+    """
     text = file.decode()
-    if len(text) > MOST_PER_LINE * (text.count("\n") + 1):
+    written = len(_DATA.sub("", text)) if len(text) > SHORT else 0
+    if written > max(SHORT, MOST_PER_LINE * (text.count("\n") + 1)):
         raise InputError(
             "the lines are too long for source code that people read",
             wanted=f"{MOST_PER_LINE} characters a line or fewer, on average",
@@ -38,23 +48,33 @@ def read_html(file: File) -> Fields:
 
 
 def read_markdown(file: File) -> Fields:
-    """Return the title, and the rest as the text.
+    """Return the title, the rest as the text, and the fields of the front matter.
 
-    The title is that of the front matter (YAML between two lines of dashes), if it has one, else
-    the first heading outside fenced code.
+    The title is that of the front matter, if it has one, else the first heading outside fenced
+    code. The text begins with what the front matter says about it.
     """
-    lines = file.decode().split("\n")
-    if lines[0].rstrip() == DASHES:
-        end = next((n for n, line in enumerate(lines) if n and line.rstrip() == DASHES), 0)
-        for number, line in enumerate(lines[:end]):
-            if title := _FRONT_TITLE.fullmatch(line):
-                return _without(lines, number, number + 1, title[1].strip("\"'"))
+    fields, lines = split_front_matter(file.decode().split("\n"))
+    about = [text for name in ABOUT if (text := fields.get(name, ""))]
+    if not fields.get("title", "").strip():
+        fields |= _by_heading(lines)
+    else:
+        fields["text"] = "\n".join(lines).lstrip("\n")
+    return {**fields, "text": "\n\n".join([*about, fields["text"]])}
+
+
+def _by_heading(lines: list[str]) -> Fields:
+    """Return the first heading of Markdown as the title, and the rest as the text."""
     fenced = False
     for number, line in enumerate(lines):
         fenced ^= line.lstrip().startswith(("```", "~~~"))
-        heading = _HEADING.fullmatch(line)
-        if heading and not fenced:
+        if fenced:
+            continue
+        if heading := _HEADING.fullmatch(line):
             return _without(lines, number, number + 1, heading[1])
+        underlined = number + 1 < len(lines) and _SETEXT.fullmatch(lines[number + 1])
+        follows_text = number and lines[number - 1].strip()
+        if underlined and not follows_text and _SETEXT_TITLE.match(line):
+            return _without(lines, number, number + 2, line)
     return {"title": "", "text": "\n".join(lines)}
 
 
@@ -76,15 +96,11 @@ def _without(lines: list[str], start: int, end: int, title: str) -> Fields:
 
 
 def is_text(raw: bytes) -> bool:
-    """Return whether the beginning of a file looks like text: no control characters, valid UTF-8.
+    """Return whether the beginning of a file looks like text: UTF-8 without control characters.
 
-    For files whose name does not tell; those in other encodings are told by their suffix only.
+    For files whose name does not tell. A few bytes may be of another encoding, or of a character
+    that is cut at the end.
     """
-    start = raw[:4096]
-    try:
-        text = start.decode()
-    except UnicodeDecodeError as error:
-        if error.start < len(start) - 3:  # a character may be cut at the end
-            return False
-        text = start[: error.start].decode()
-    return all(character.isprintable() or character in "\t\n\r\f" for character in text)
+    text = raw[:4096].decode(errors="surrogateescape")
+    others = sum("\udc80" <= character <= "\udcff" for character in text)
+    return not _CONTROL.search(text) and others <= max(3, len(text) // 4)

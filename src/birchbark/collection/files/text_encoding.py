@@ -8,6 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from birchbark import defaults
+from birchbark.collection.files.detect_encoding import (
+    IN_BROWSERS,
+    WESTERN,
+    decoded,
+    detect_encoding,
+)
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import UTF8_BOM, decode_lines
 from birchbark.errors import InputError
@@ -25,23 +31,16 @@ _META = re.compile(
     rb"""<meta\s[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.ASCII | re.IGNORECASE
 )
 _PROBE = bytes(range(32, 127)).replace(b"\\", b"\\n\n")  # a backslash is no escape
-# What browsers read under these names (https://encoding.spec.whatwg.org, "Names and labels").
-_IN_BROWSERS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-}
+_UPPER_HALF = bytes(range(128, 256))
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not in UTF-8, decoded by surrogateescape
 
 
 def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     """Return the text of a file, with its lines separated by line feeds, without the last one.
 
     The encoding is, in this order, that of a byte order mark; the one that the file declares; the
-    intake's. If the intake's is UTF-8, a file that is mostly in UTF-8 may have lines in
+    intake's. If the intake's is UTF-8, a file that is mostly in UTF-8 may have bytes in
     Windows-1252; of any other file, the encoding is detected. Either is noted in `intake`. markup:
     whether the file is HTML or XML, which may declare its encoding.
 
@@ -50,9 +49,9 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     """
     text = _by_mark(raw, path)
     if text is None and markup:
-        text = _decoded(raw, declared_encoding(raw))
+        text = _as_declared(raw)
     if text is None and intake.encoding == defaults.ENCODING:
-        text = _by_lines(raw, intake) if b"\0" not in raw else None
+        text = _as_utf8(raw, intake) if b"\0" not in raw else None
         text = text if text is not None else _by_detection(raw, intake)
     recoded = raw if text is None else text.encode(errors="surrogatepass")
     lines = [line.rstrip(b"\r") for line in recoded.removesuffix(b"\n").split(b"\n")]
@@ -72,6 +71,19 @@ def declared_encoding(raw: bytes) -> str | None:
     return _usable(found[1].decode("ascii")) if found else None
 
 
+def _as_declared(raw: bytes) -> str | None:
+    """Return the text in the encoding that the file declares; None if it is not in it.
+
+    UTF-8 takes precedence over a declared encoding in which each byte is a character: hardly any
+    text in such an encoding is valid UTF-8 as well.
+    """
+    encoding = declared_encoding(raw)
+    if encoding and not raw.isascii() and len(_UPPER_HALF.decode(encoding, "replace")) == 128:
+        text = decoded(raw, "utf-8")
+        return decoded(raw, encoding) if text is None else text
+    return decoded(raw, encoding)
+
+
 @lru_cache
 def _usable(name: str) -> str | None:
     """Return the name of a codec of which ASCII is a part; None if `name` is not one."""
@@ -81,7 +93,7 @@ def _usable(name: str) -> str | None:
             return None
     except (LookupError, ValueError):
         return None
-    return _IN_BROWSERS.get(codec, codec)
+    return IN_BROWSERS.get(codec, codec)
 
 
 def _by_mark(raw: bytes, path: Path) -> str | None:
@@ -100,51 +112,34 @@ def _by_mark(raw: bytes, path: Path) -> str | None:
         ) from None
 
 
-def _by_lines(raw: bytes, intake: Intake) -> str | None:
-    """Return the text of a file in UTF-8, with a few lines in Windows-1252, as from another file.
+def _as_utf8(raw: bytes, intake: Intake) -> str | None:
+    """Return the text of a file in UTF-8, with a few bytes in Windows-1252, as from another file.
 
-    None if half of its lines that are not ASCII are not in UTF-8.
+    None if it has more such bytes than characters in UTF-8 that ASCII lacks. Of those, four beside
+    such bytes count as one: in other encodings, some bytes are valid in UTF-8 by chance.
     """
-    text = _decoded(raw, "utf-8")
-    if text is not None:
+    if (text := decoded(raw, "utf-8")) is not None:
         return text
-    lines, unlike_ascii, other = [], 0, 0
-    for line in raw.split(b"\n"):
-        decoded = _decoded(line, "utf-8")
-        unlike_ascii += not line.isascii()
-        other += decoded is None
-        lines.append(line.decode("cp1252", "replace") if decoded is None else decoded)
-    if other * 2 >= unlike_ascii:
+    text = raw.decode("utf-8", "surrogateescape")
+    runs = [(len(run), len(_STRAY.findall(run))) for run in _NOT_ASCII.findall(text)]
+    if sum(stray for _, stray in runs) > sum(
+        (length - stray) / (4 if stray else 1) for length, stray in runs
+    ):
         return None
     intake.note(
-        "file in UTF-8 with some lines in another encoding, which were read as Windows-1252"
+        "file in UTF-8 with some bytes in another encoding, which were read as Windows-1252"
     )
-    return "\n".join(lines)
+    return _STRAY.sub(lambda byte: bytes([ord(byte[0]) - 0xDC00]).decode(WESTERN, "replace"), text)
 
 
 def _by_detection(raw: bytes, intake: Intake) -> str | None:
-    """Return the text in the encoding that chardet finds the most likely, and note it.
+    """Return the text in the encoding that is the most likely, and note it.
 
     None if the bytes are no text in any encoding.
     """
-    import chardet
-
-    found = chardet.detect(
-        raw,
-        encoding_era=chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME,
-        prefer_superset=True,
-        compat_names=False,
-    )
-    text = _decoded(raw, found["encoding"])
+    encoding = detect_encoding(raw)
+    text = decoded(raw, encoding)
     if text is None or "\0" in text:
         return None
-    intake.note(f"not in UTF-8; read as {found['encoding']}, which was detected")
+    intake.note(f"not in UTF-8; read as {encoding}, which was detected")
     return text
-
-
-def _decoded(raw: bytes, encoding: str | None) -> str | None:
-    """Return `raw` decoded; None without an encoding, or if it cannot be decoded in it."""
-    try:
-        return raw.decode(encoding) if encoding else None
-    except UnicodeDecodeError:
-        return None

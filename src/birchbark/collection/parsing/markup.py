@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from typing import TypeVar
 
@@ -18,8 +20,13 @@ INLINE = frozenset(
 
 SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate blocks
 # Elements of pages, by tag or by ARIA role, that are not what a page is about.
-NAVIGATION = frozenset("nav navigation menu footer contentinfo banner search button select".split())
-NAV, MAIN = "navigation", "main"
+NAVIGATION_TAGS = frozenset("nav footer search select".split())
+NAVIGATION_ROLES = frozenset("navigation menu contentinfo banner search".split())
+NAV, MAIN, BUTTON = "navigation", "main", "button"
+HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 dt th summary legend".split())
+SECTIONS = frozenset("article aside blockquote details dialog fieldset figure main section".split())
+LABEL_WORDS, LABEL_LENGTH = 2, 12  # most words and characters of what is only a button's label
+MAIN_WORDS, MAIN_SHARE = 20, 0.1  # one of the two makes the main element the text of a page
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
@@ -72,34 +79,54 @@ class _Text(HTMLParser):
 
 
 class _Page(_Text):
-    """Also finds where elements with navigation, and the main element, begin and end.
+    """Also finds where elements with navigation, main elements and buttons begin and end.
 
-    Elements that are not closed are neither. Of nested ones, only the outermost counts.
+    Elements that are not closed are none. Of nested ones, only the outermost counts. A footer of a
+    section, such as a quotation, and a button in a heading are part of the text.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, list[slice]] = {NAV: [], MAIN: []}
+        self.found: dict[str, list[slice]] = {NAV: [], MAIN: [], BUTTON: []}
         self._open: dict[str, tuple[str, int, int]] = {}  # kind → tag, start, depth of equal tags
+        self._around = Counter[str]()  # tag of a heading or section → how many are open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         super().handle_starttag(tag, attrs)
-        role = dict(attrs).get("role") or tag
+        roles = (dict(attrs).get("role") or "").lower().split()  # the first that is known counts
+        of_tag = self._kind(tag, roles[0] if roles else "")
         for kind in self.found:
             if kind in self._open:
                 opened, start, depth = self._open[kind]
                 self._open[kind] = (opened, start, depth + (tag == opened))
-            elif _kind(role) == kind and tag not in VOID:
+            elif of_tag == kind and tag not in VOID:
                 self._open[kind] = (tag, len(self.body), 1)
+        if tag in HEADINGS | SECTIONS:
+            self._around[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         super().handle_endtag(tag)
+        if self._around[tag]:
+            self._around[tag] -= 1
         for kind, (opened, start, depth) in list(self._open.items()):
             if tag == opened and depth > 1:
                 self._open[kind] = (opened, start, depth - 1)
             elif tag == opened:
                 del self._open[kind]
                 self.found[kind].append(slice(start, len(self.body)))
+
+    def _kind(self, tag: str, role: str) -> str | None:
+        """Return what an element is: navigation, main, a button, or none of these."""
+        if (role or tag) == BUTTON:
+            return None if self._is_in(HEADINGS) else BUTTON
+        if (role or tag) == MAIN:
+            return MAIN
+        if role in NAVIGATION_ROLES or (tag in NAVIGATION_TAGS and not role):
+            return None if tag == "footer" and self._is_in(SECTIONS) else NAV
+        return None
+
+    def _is_in(self, tags: Iterable[str]) -> bool:
+        return any(self._around[tag] for tag in tags)
 
 
 def _without_open_tags(markup: str) -> str:
@@ -150,20 +177,24 @@ def plain_text(markup: str) -> tuple[str, str]:
 def page_text(markup: str) -> tuple[str, str]:
     """Return the title and the text of a web page, without navigation.
 
-    If the page has a main element with text, only that is returned. Otherwise as `plain_text`.
+    If the page has a main element with more than a few words, only that is returned. Otherwise as
+    `plain_text`.
     """
     page = _read(_Page(), markup)
     pieces: list[str] = page.body.copy()
-    for part in page.found[NAV]:
+    labels = [part for part in page.found[BUTTON] if _is_label("".join(page.body[part]))]
+    for part in page.found[NAV] + labels:
         pieces[part] = ["\n\n"] * (part.stop - part.start)
-    main = "".join("".join(pieces[part]) for part in page.found[MAIN])
-    text = _squeeze(main) or _squeeze("".join(pieces)) or _squeeze("".join(page.body))
-    return " ".join("".join(page.title).split()), text
+    main = _squeeze("".join("".join(pieces[part]) for part in page.found[MAIN]))
+    text = _squeeze("".join(pieces))
+    if len(main.split()) >= min(MAIN_WORDS, MAIN_SHARE * len(text.split())):
+        text = main or text
+    return " ".join("".join(page.title).split()), text or _squeeze("".join(page.body))
 
 
-def _kind(role: str) -> str | None:
-    """Return what an element with this tag or ARIA role is: navigation, main or neither."""
-    return NAV if role in NAVIGATION else MAIN if role == MAIN else None
+def _is_label(text: str) -> bool:
+    words = text.split()
+    return len(words) <= LABEL_WORDS and sum(map(len, words)) < LABEL_LENGTH
 
 
 def _squeeze(text: str) -> str:

@@ -1,0 +1,119 @@
+"""Which fields does the front matter of a Markdown file state, in YAML or TOML?
+
+Of YAML, this reads what front matter consists of: a line `key: value` for each field, with values
+in quotation marks, over several lines (folded, literal, or indented) and lists. Texts such as
+`title: Rust: a tour`, which YAML forbids, are read as they are meant. Nested mappings stay as text.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from json import loads
+
+from birchbark.records import DOC_ID_NAMES, TEXT_NAMES
+
+Fields = dict[str, str]
+YAML, TOML = "---", "+++"
+YAML_END = (YAML, "...")
+MOST_LINES, MOST_CHARACTERS = 1_000, 100_000
+# Fields that a document has from elsewhere; the front matter's get a prefix.
+TAKEN = frozenset(("path", "folder", "type", "language", "modified", "size"))
+TAKEN |= frozenset((*DOC_ID_NAMES, *TEXT_NAMES))
+PREFIX = "front_"
+_KEY = re.compile(r"""(["']?)([^\W_][\w .-]{0,99})\1:(?:[ \t]+(.*))?""")
+_BLOCK = re.compile(r"([>|])[-+0-9]{0,2}(?:[ \t]+#.*)?")
+_COMMENT = re.compile(r"(?:^|[ \t])#.*")
+_ITEM = re.compile(r""""(?:[^"\\]|\\.)*"?|'[^']*'?|[^,"']+""")
+
+
+def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
+    """Return the fields of the front matter, and the lines after it.
+
+    No fields, and all lines, for a file without front matter, or one that is not understood.
+    """
+    mark = lines[0].rstrip() if lines else ""
+    ends = {YAML: YAML_END, TOML: (TOML,)}.get(mark, ())
+    head = lines[1:MOST_LINES]
+    end = next((n for n, line in enumerate(head) if line.rstrip() in ends), None)
+    if end is None or sum(map(len, head[:end])) > MOST_CHARACTERS:
+        return {}, lines
+    fields = _of_toml(head[:end]) if mark == TOML else _of_yaml(head[:end])
+    if fields is None:
+        return {}, lines
+    named = {f"{PREFIX}{n}" if n in TAKEN else n: text for n, text in fields.items() if text}
+    return named, lines[end + 2 :]
+
+
+def _of_yaml(lines: list[str]) -> Fields | None:
+    """Return the fields; None if there are none, or a line belongs to no field."""
+    values: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        found = _KEY.fullmatch(line.rstrip())
+        if found:
+            name = found[2].strip()
+            values[name] = [found[3] or ""]
+        elif not line.strip() or line[0] in " \t" or line.startswith(("- ", "#")) or line == "-":
+            values.setdefault(name, []).append("" if line.startswith("#") else line.rstrip())
+        else:
+            return None
+    if any(values.pop("", [])) or not values:
+        return None
+    return {name: _value(value[0].strip(), value[1:]) for name, value in values.items()}
+
+
+def _value(first: str, more: list[str]) -> str:
+    """Return a value. first: what stands beside its key; more: the lines after it."""
+    if block := _BLOCK.fullmatch(first):
+        return _block(more, folded=block[1] == ">")
+    text = " ".join(filter(None, (line.strip() for line in (first, *more))))
+    if text[:1] in ('"', "'"):
+        return _unquoted(text)
+    if text.startswith("[") and text.endswith("]"):
+        return ", ".join(filter(None, map(_unquoted, _ITEM.findall(text[1:-1]))))
+    items = [line.strip() for line in more if line.strip()]
+    if not first and items and all(item.startswith("-") for item in items):
+        return ", ".join(filter(None, (_unquoted(item[1:]) for item in items)))
+    return _unquoted(text)
+
+
+def _block(lines: list[str], *, folded: bool) -> str:
+    """Return a text over several lines without its indentation; folded: as paragraphs."""
+    text = "\n".join(line.strip() for line in lines).strip("\n")
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text) if folded else text
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without quotation marks or, if it has none, without a comment."""
+    text = text.strip()
+    if text.startswith('"'):
+        quoted = _ITEM.match(text)
+        try:
+            unquoted = str(loads(quoted[0])) if quoted else text.strip('"')
+            return unquoted.encode(errors="replace").decode()  # \ud800 alone is no character
+        except ValueError:  # an escape that JSON does not have
+            return text.strip('"')
+    if text.startswith("'"):
+        return text[1 : text.rfind("'")].replace("''", "'") if text.count("'") > 1 else text
+    text = _COMMENT.sub("", text).strip()
+    return "" if text in ("~", "null") else text
+
+
+def _of_toml(lines: list[str]) -> Fields | None:
+    """Return the fields, those of tables as `table.key`; None if the lines are not TOML."""
+    try:
+        return dict(_flat(tomllib.loads("\n".join(lines)), ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _flat(values: Mapping[str, object], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield f"{prefix}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{prefix}{name}", str(value).lower() if isinstance(value, bool) else str(value)
