@@ -558,7 +558,7 @@ def test_two_processes_index_the_same_folder(
 
     monkeypatch.setattr(index_of_folder, "build_from", second)
     index = (tmp_path / "notes.index").resolve()
-    assert index_of_folder.index_of(tmp_path / "notes") == (index, False)
+    assert index_of_folder.index_of([tmp_path / "notes"]) == (index, False)
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError):  # nothing to index
-        index_of_folder.index_of(tmp_path / "other")
+        index_of_folder.index_of([tmp_path / "other"])

@@ -53,7 +53,7 @@ def sync(index: Path, folder: Path | None = None) -> SyncedFolder:
     def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
         return add_documents(index, documents, no_model, delete=deleted)  # type: ignore[arg-type]
 
-    return sync_folder(index, change, folder)
+    return sync_folder(index, change, [folder] if folder else [])
 
 
 def documents(index: Path) -> dict[str, dict[str, str]]:
@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(folder: Path, tmp_path: Path) -> Path:
-    build_folder_index(FolderSource(str(folder)), tmp_path / "index")
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
     return tmp_path / "index"
 
 
@@ -88,7 +88,7 @@ def test_a_synced_index_equals_one_built_afresh(
     root = tmp_path_factory.mktemp("sync")
     folder, index = root / "files", root / "index"
     write(folder / "always.txt", "x")
-    build_folder_index(FolderSource(str(folder)), index)
+    build_folder_index(FolderSource((str(folder),)), index)
     clock = 10
     for number, changes in enumerate(rounds):
         for name, contents, seconds in changes:
@@ -99,9 +99,9 @@ def test_a_synced_index_equals_one_built_afresh(
                 write(folder / name, contents.encode("latin-1"), clock)
         sync(index)
         afresh = root / f"afresh-{number}"
-        build_folder_index(FolderSource(str(folder)), afresh)
+        build_folder_index(FolderSource((str(folder),)), afresh)
         assert documents(index) == documents(afresh)
-        assert not folder_has_changed(index, folder)
+        assert not folder_has_changed(index, [folder])
 
 
 def test_what_has_changed_is_counted(index: Path, folder: Path) -> None:
@@ -109,7 +109,7 @@ def test_what_has_changed_is_counted(index: Path, folder: Path) -> None:
     write(folder / "new.txt", "A new text.")
     write(folder / "a.txt", "Another text.", 2)
     (folder / "b.md").unlink()
-    assert folder_has_changed(index, folder)
+    assert folder_has_changed(index, [folder])
     assert sync(index) == SyncedFolder(new=1, replaced=1, deleted=1, unchanged=1)
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
 
@@ -157,7 +157,7 @@ def test_documents_from_elsewhere_stay(index: Path, folder: Path) -> None:
 
 def test_the_patterns_and_the_encoding_of_the_index_hold(folder: Path, tmp_path: Path) -> None:
     """Files are chosen and read as when it was built."""
-    source = FolderSource(str(folder), ("*.txt",), ("e/",), "latin-1")
+    source = FolderSource((str(folder),), ("*.txt",), ("e/",), "latin-1")
     build_folder_index(source, tmp_path / "index")
     write(folder / "k.txt", b"caf\xe9")
     write(folder / "l.md", "x")
@@ -168,7 +168,7 @@ def test_the_patterns_and_the_encoding_of_the_index_hold(folder: Path, tmp_path:
 
 def test_a_strict_index_refuses_bad_files_and_stays(folder: Path, tmp_path: Path) -> None:
     """As when it was built."""
-    build_folder_index(FolderSource(str(folder), strict=True), tmp_path / "index")
+    build_folder_index(FolderSource((str(folder),), strict=True), tmp_path / "index")
     write(folder / "bad.html", b"\0\xff\1")
     write(folder / "a.txt", "changed", 2)
     before = documents(tmp_path / "index")
@@ -201,11 +201,11 @@ def test_newly_readable_types_are_read(
     """All files are read again by another version, or with other readers."""
     write(folder / "bad.html", b"\0\xff\1")
     sync(index)
-    assert not folder_has_changed(index, folder)
+    assert not folder_has_changed(index, [folder])
     monkeypatch.setattr(folder_state, "__version__", "later")
-    assert folder_has_changed(index, folder)
+    assert folder_has_changed(index, [folder])
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
-    assert not folder_has_changed(index, folder)
+    assert not folder_has_changed(index, [folder])
 
 
 def test_only_an_index_of_a_folder_can_be_synced(folder: Path, tmp_path: Path) -> None:
@@ -241,11 +241,11 @@ def test_names_that_are_not_unicode_are_listed(folder: Path, tmp_path: Path) -> 
     except OSError:
         pytest.skip("this file system allows valid Unicode alone")
     intake = Intake()
-    build_folder_index(FolderSource(str(folder)), tmp_path / "index", intake=intake)
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "index", intake=intake)
     assert len(documents(tmp_path / "index")) == 3
     assert "not valid Unicode" in str(intake.skipped[0])
     assert sync(tmp_path / "index") == SyncedFolder(0, 0, 0, 3)
-    assert not folder_has_changed(tmp_path / "index", folder)
+    assert not folder_has_changed(tmp_path / "index", [folder])
 
 
 def test_another_folder_is_refused(index: Path, folder: Path, tmp_path: Path) -> None:
@@ -264,5 +264,5 @@ def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
     """As when an index is built."""
     write(folder / "empty.html", "<p></p>")
     intake = Intake(None)
-    sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), None, intake)
+    sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), (), intake)
     assert intake.notes["document without text"] == 1

@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(folder: Path, tmp_path: Path) -> Path:
-    build_folder_index(FolderSource(str(folder)), tmp_path / "index")
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
     return tmp_path / "index"
 
 
@@ -110,8 +110,8 @@ def test_only_what_has_changed_is_replaced(folder: Path, index: Path, tmp_path: 
     assert sync(index) == SyncedFolder(new=1, replaced=2, deleted=1, unchanged=3)
     (folder / "offer.eml").write_bytes(offer(123456789, with_slides=False))
     assert sync(index) == SyncedFolder(new=0, replaced=1, deleted=1, unchanged=4)
-    assert not folder_has_changed(index, folder)
-    build_folder_index(FolderSource(str(folder)), tmp_path / "afresh")
+    assert not folder_has_changed(index, [folder])
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "afresh")
     synced, afresh = ({d.doc_id: d.fields for d in Index(i)} for i in (index, tmp_path / "afresh"))
     assert synced == afresh
     (folder / "in.mbox").unlink()

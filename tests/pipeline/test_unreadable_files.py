@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(folder: Path, tmp_path: Path) -> Path:
-    build_folder_index(FolderSource(str(folder)), tmp_path / "index")
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
     return tmp_path / "index"
 
 
@@ -80,7 +80,7 @@ def sync(index: Path, intake: Intake | None = None) -> SyncedFolder:
     def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
         return add_documents(index, documents, lambda name: None, delete=deleted)  # type: ignore[arg-type, return-value]
 
-    return sync_folder(index, change, None, intake)
+    return sync_folder(index, change, (), intake)
 
 
 def texts(index: Path) -> dict[str, str]:
@@ -126,9 +126,9 @@ def test_an_unchanged_file_is_not_replaced_after_a_failure(
     refuse("a.txt")
     sync(index)
     refuse()
-    assert folder_has_changed(index, folder, retry=True)
+    assert folder_has_changed(index, [folder], retry=True)
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
-    assert not folder_has_changed(index, folder, retry=True)
+    assert not folder_has_changed(index, [folder], retry=True)
 
 
 @pytest.mark.parametrize("where", ["scandir", "gitignore"])
@@ -143,11 +143,11 @@ def test_the_documents_of_an_unreadable_folder_are_kept(
     assert sync(index, intake) == SyncedFolder(0, 0, 0, 3)
     assert [error.what for error in intake.skipped] == ["cannot be read: Permission denied"]
     assert intake.notes[KEPT] == 1
-    assert not folder_has_changed(index, folder)
-    assert folder_has_changed(index, folder, retry=True)
+    assert not folder_has_changed(index, [folder])
+    assert folder_has_changed(index, [folder], retry=True)
     refuse()
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
-    assert not folder_has_changed(index, folder, retry=True)
+    assert not folder_has_changed(index, [folder], retry=True)
 
 
 def test_a_deleted_folder_is_no_failure(folder: Path, index: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_strict_sync_stops_at_what_cannot_be_read(
 ) -> None:
     """The index stays as it was."""
     index = tmp_path / "strict"
-    build_folder_index(FolderSource(str(folder), strict=True), index)
+    build_folder_index(FolderSource((str(folder),), strict=True), index)
     (folder / "b.txt").unlink()
     refuse("sub")
     with pytest.raises(InputError, match="sub: cannot be read: Permission denied"):
@@ -187,7 +187,7 @@ def test_pandocs_time_limit_says_nothing_about_a_file(
     assert sync(index) == SyncedFolder(1, 0, 0, 3)
     (folder / "e.epub").write_bytes(b"PK no e-book")
     sync(index)
-    assert not folder_has_changed(index, folder, retry=True)
+    assert not folder_has_changed(index, [folder], retry=True)
 
 
 def test_a_file_dated_in_the_future_is_read_once(
@@ -199,7 +199,7 @@ def test_a_file_dated_in_the_future_is_read_once(
     os.utime(folder / "a.txt", (later, later))
     time.sleep(0.1)
     assert sync(index).replaced == 1
-    assert not folder_has_changed(index, folder)
+    assert not folder_has_changed(index, [folder])
 
 
 def test_files_that_swap_their_names_are_noticed(folder: Path, index: Path) -> None:
@@ -207,10 +207,10 @@ def test_files_that_swap_their_names_are_noticed(folder: Path, index: Path) -> N
     for name in ("a.txt", "b.txt"):
         os.utime(folder / name, (1, 1))
     sync(index)
-    assert not folder_has_changed(index, folder)
+    assert not folder_has_changed(index, [folder])
     (folder / "a.txt").rename(folder / "x")
     (folder / "b.txt").rename(folder / "a.txt")
     (folder / "x").rename(folder / "b.txt")
-    assert folder_has_changed(index, folder)
+    assert folder_has_changed(index, [folder])
     assert sync(index) == SyncedFolder(0, 2, 0, 1)
     assert texts(index)["a.txt"] == "The text of b.txt."

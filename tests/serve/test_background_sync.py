@@ -52,10 +52,10 @@ def folder(tmp_path: Path) -> Path:
 def served(folder: Path, tmp_path: Path) -> Iterator[Client]:
     """A client of a service of the folder, and the service's messages."""
     index, messages = tmp_path / "index", list[str]()
-    build_folder_index(FolderSource(str(folder)), index)
+    build_folder_index(FolderSource((str(folder),)), index)
     searcher, sync = (
         Searcher(index, Ranker(WordScorer())),
-        BackgroundSync(index, folder, messages.append),
+        BackgroundSync(index, [folder], messages.append),
     )
     service = Service(searcher, None, Limits(budget=20), writable=True, sync=sync)
     with TestClient(application(service)) as client:
@@ -69,7 +69,7 @@ def contents(index: Path) -> dict[str, dict[str, str]]:
 def settle(index: Path, folder: Path) -> None:
     """Return when the service has seen the last change."""
     end = time.monotonic() + PATIENCE
-    while folder_has_changed(index, folder):
+    while folder_has_changed(index, [folder]):
         assert time.monotonic() < end, "changes are not seen"
         time.sleep(0.02)
 
@@ -108,7 +108,7 @@ def test_two_hundred_changes(served: Client, folder: Path, tmp_path: Path) -> No
             answer = client.post("/search", json={"query": " ".join(chance.choices(WORDS, k=2))})
             assert answer.status_code == 200
     settle(tmp_path / "index", folder)
-    build_folder_index(FolderSource(str(folder)), tmp_path / "afresh")
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "afresh")
     assert contents(tmp_path / "index") == contents(tmp_path / "afresh")
     assert len(contents(tmp_path / "index")) > 5
     assert find_damage(tmp_path / "index") == []

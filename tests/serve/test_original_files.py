@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     (tmp_path / "outside.txt").write_text("Not of the folder.")
-    build_folder_index(FolderSource(str(tmp_path / "files")), tmp_path / "index")
+    build_folder_index(FolderSource((str(tmp_path / "files"),)), tmp_path / "index")
     return tmp_path / "files"
 
 

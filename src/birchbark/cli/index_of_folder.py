@@ -23,48 +23,64 @@ if TYPE_CHECKING:
     from birchbark.index.index import Index
 
 
-def index_of(path: Path) -> tuple[Path, bool]:
-    """Return `path` if it is an index, or else the index of the folder or file at `path`.
+def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
+    """Return the path if it is an index, or else the index of the folder or file there.
 
-    That index is PATH.index, which is built if it does not exist. Also returns whether it was.
+    That index is PATH.index, which is built if it does not exist. Also returns whether it was. The
+    index of several folders is beside the first one, and is called by the names of all.
     """
     from birchbark.collection.parsing.intake import Intake
     from birchbark.index.layout import index_beside
     from birchbark.index.shards import is_index
 
-    path = path.resolve()
-    if is_index(path):
-        return path, False
-    if not path.exists():
-        raise InputError("no such index or folder", where=str(path))
-    index = index_beside(path)
+    paths = [path.resolve() for path in paths]
+    if len(paths) == 1 and is_index(paths[0]):
+        return paths[0], False
+    for path in paths:
+        if not path.exists():
+            raise InputError("no such index or folder", where=str(path))
+        if len(paths) > 1 and (is_index(path) or not path.is_dir()):
+            found = "an index" if is_index(path) else "a file"
+            raise InputError("not a folder", where=str(path), wanted="several folders", found=found)
+    index = index_beside(paths[0].with_name("+".join(path.name for path in paths)))
     if index.exists():
         return index, False
     intake = Intake(remedy="see birchbark index build --help")
     try:
-        build_from(path, index, intake)
+        build_from(paths if len(paths) > 1 else paths[0], index, intake)
     except InputError:
         if is_index(index):  # built by another process in the meantime
             return index, False
         raise
-    notify(f"indexed {path} in {index}")
+    notify(f"indexed {', '.join(map(str, paths))} in {index}")
     report_intake(intake)
     return index, True
 
 
-def default_schema(collection: Path | str, format_name: str | None) -> Schema:
-    """Return the schema for the files of a folder, or for a collection in another format."""
-    from birchbark.collection.documents import collection_format
+def default_schema(
+    collection: Path | str | Sequence[Path], format_name: str | None = None
+) -> Schema:
+    """Return the schema for files of folders, or for a collection in another format."""
     from birchbark.index.build_index import Schema
     from birchbark.pipeline.upkeep.folder_index import FOLDER_SCHEMA
 
-    return (
-        FOLDER_SCHEMA if collection_format(str(collection), format_name) == "folder" else Schema()
-    )
+    return FOLDER_SCHEMA if _folders_of(collection, format_name) else Schema()
+
+
+def _folders_of(
+    collection: Path | str | Sequence[Path], format_name: str | None
+) -> tuple[str, ...]:
+    """Return the folders whose files are the documents; none of a collection in another format."""
+    from birchbark.collection.documents import collection_format
+
+    if not isinstance(collection, Path | str):
+        return tuple(map(str, collection))
+    is_folder = collection_format(str(collection), format_name) == "folder"
+    return (str(Path(collection).resolve()),) if is_folder else ()
 
 
 def build_from(
-    collection: Path | str,
+    collection: Path | str | Sequence[Path],
     directory: Path,
     intake: Intake,
     *,
@@ -74,13 +90,13 @@ def build_from(
     shards: int | None = None,
     static: bool = True,
 ) -> Index:
-    """Build the index of a collection or of a folder's files, and show the progress.
+    """Build the index of a collection or of folders' files, and show the progress.
 
-    schema: None for `default_schema`; a folder's is extended by the fields of files. static:
-    whether static vectors are stored with it. For the other arguments see `read_collection` and
-    `build_index`.
+    collection: several paths are folders. schema: None for `default_schema`; that of folders is
+    extended by the fields of files. static: whether static vectors are stored with it. For the
+    other arguments see `read_collection` and `build_index`.
     """
-    from birchbark.collection.documents import collection_format, read_collection
+    from birchbark.collection.documents import read_collection
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.index.build_index import build_index
@@ -89,14 +105,15 @@ def build_from(
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
     from birchbark.pipeline.upkeep.update_index import attach
 
+    folders = _folders_of(collection, format_name)
     schema = schema or default_schema(collection, format_name)
 
     def build(advance: Advance) -> Index:
-        if collection_format(str(collection), format_name) != "folder":
+        if isinstance(collection, Path | str) and not folders:
             documents = counted(read_collection(collection, intake, format_name), advance)
             return build_index(documents, directory, schema, replace=replace, shards=shards)
-        folder, strict = str(Path(collection).resolve()), intake.skip_bad is False
-        source = FolderSource(folder, intake.include, intake.exclude, intake.encoding, strict)
+        strict = intake.skip_bad is False
+        source = FolderSource(folders, intake.include, intake.exclude, intake.encoding, strict)
         keywords = tuple(dict.fromkeys([*KEYWORDS, *schema.keywords]))
         of_files, watch = replaced(schema, keywords=keywords), partial(counted, advance=advance)
         return build_folder_index(
@@ -146,8 +163,8 @@ def _report_language(index: Index) -> None:
         )
 
 
-def sync_and_report(index: Path, folder: Path | None = None) -> None:
-    """Bring an index up to date, and report what has changed. folder: see `sync_folder`."""
+def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
+    """Bring an index up to date, and report what has changed. folders: see `sync_folder`."""
     from birchbark.pipeline.upkeep.folder_index import folder_state, sync_folder
     from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
     from birchbark.records import Document
@@ -158,7 +175,7 @@ def sync_and_report(index: Path, folder: Path | None = None) -> None:
     def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
         return add_documents(index, documents, load_scorer, progress, delete=deleted)
 
-    found = sync_folder(index, change, folder, intake)
+    found = sync_folder(index, change, folders, intake)
     notify(
         f"{plural(found.new, 'document')} new, {found.replaced:,} changed, "
         f"{found.deleted:,} deleted, {found.unchanged:,} unchanged, in {index}"
@@ -166,21 +183,21 @@ def sync_and_report(index: Path, folder: Path | None = None) -> None:
     report_intake(intake)
 
 
-def index_and_folder(path: Path) -> tuple[Path, Path | None]:
-    """Return the index at `path`, or that of the folder at `path`, up to date, and the folder.
+def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
+    """Return the index at the path, or that of the folders there, up to date, and the folders.
 
-    The folder is None if `path` is an index, or the index was not built from a folder.
+    There are no folders if the path is an index, or the index was not built from folders.
     """
     from birchbark.collection.files.folder_state import FolderState
 
-    index, was_built = index_of(path)
-    folder = path.resolve()
-    if index == folder:
-        return index, None
+    index, was_built = index_of(paths)
+    folders = tuple(path.resolve() for path in paths)
+    if folders == (index,):
+        return index, ()
     if FolderState.read(index) is None:
         if not was_built:
-            notify(f"using {index}; birchbark index add {index} {path} adds new documents")
-        return index, None
+            notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
+        return index, ()
     if not was_built:
-        sync_and_report(index, folder)
-    return index, folder
+        sync_and_report(index, folders)
+    return index, folders

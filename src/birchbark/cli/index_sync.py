@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     epilog="Example: birchbark index sync notes   # notes.index, built the first time",
     short_help="Bring an index up to date with its folder.",
 )
-@click.argument("folder", type=PATH)
-def sync(folder: Path) -> None:
+@click.argument("folder", nargs=-1, required=True, type=PATH)
+def sync(folder: tuple[Path, ...]) -> None:
     """Add, replace and delete documents so that the index of FOLDER equals one built afresh.
 
     The index is FOLDER.index, which is built if it does not exist; or give the path of an index
@@ -30,5 +30,6 @@ def sync(folder: Path) -> None:
     index, was_built = index_of(folder)
     if was_built:
         return
-    sync_and_report(index, None if index == folder.resolve() else folder.resolve())
+    folders = tuple(path.resolve() for path in folder)
+    sync_and_report(index, () if folders == (index,) else folders)
     report_vectors(index)

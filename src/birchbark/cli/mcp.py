@@ -13,7 +13,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand
-from birchbark.cli.index_of_folder import index_and_folder
+from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -31,7 +31,7 @@ from birchbark.option_rules import FIRST_STAGE_OPTIONS
     epilog="Example, as an agent's configuration names it: birchbark mcp /home/me/notes",
     short_help="Let agents search an index (Model Context Protocol).",
 )
-@click.argument("index", type=PATH)
+@click.argument("index", nargs=-1, required=True, type=PATH)
 @time_option(
     "--budget",
     default=f"{defaults.BUDGET_SECONDS:g}s",
@@ -42,7 +42,7 @@ from birchbark.option_rules import FIRST_STAGE_OPTIONS
 @ranker_options
 @option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 def command(
-    index: Path,
+    index: tuple[Path, ...],
     budget: float,
     first_stage_only: bool,
     scores: Path | None,
@@ -64,7 +64,7 @@ def command(
 
     check_given_options()
     match, stage = matching_and_stage(**{name: choices.pop(name) for name in FIRST_STAGE_OPTIONS})
-    directory, folder = index_and_folder(index)
+    directory, folders = index_and_folders(index)
     with open_searcher(
         directory,
         match,
@@ -75,9 +75,9 @@ def command(
         threads=threads,
         **choices,
     ) as searcher:
-        server = make_server(searcher, str(index), budget)
+        server = make_server(searcher, ", ".join(map(str, index)), budget)
         Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
-        sync = BackgroundSync(directory, folder, notify) if folder else None
+        sync = BackgroundSync(directory, folders, notify) if folders else None
         if sync:
             sync.start_with(lambda documents, delete: searcher.add(documents, delete=delete))
         try:

@@ -16,7 +16,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import matching_and_stage, open_searcher
 from birchbark.cli.grouped_help import GroupedCommand, option_group
-from birchbark.cli.index_of_folder import index_and_folder
+from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -72,10 +72,10 @@ limit_options = option_group(
 
 @click.command(
     cls=GroupedCommand,
-    epilog="Example: birchbark serve notes   # a folder of documents, or an index",
+    epilog="Example: birchbark serve notes   # an index, a folder of documents, or several folders",
     short_help="Serve an index: search page and HTTP API.",
 )
-@click.argument("index", type=PATH)
+@click.argument("index", nargs=-1, required=True, type=PATH)
 @option("--host", default=defaults.HOST, help="Address to listen on.")
 @option(
     "--port",
@@ -124,7 +124,7 @@ limit_options = option_group(
 def command(
     elsewhere: ServingProcesses | None,
     /,
-    index: Path,
+    index: tuple[Path, ...],
     host: str,
     port: int,
     allowed_hosts: tuple[str, ...],
@@ -145,10 +145,11 @@ def command(
     threads: int | None,
     **choices: Any,
 ) -> None:
-    """Serve INDEX, or a folder of documents, until interrupted.
+    """Serve INDEX, or folders of documents, until interrupted.
 
     A folder is indexed first, as FOLDER.index; its changed files are read when the service starts,
-    and every few seconds while it runs.
+    and every few seconds while it runs. Of several folders, the index is called NAME+NAME.index,
+    and the folders' names can be filtered by: --filter path=NAME/*
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
     /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
@@ -188,7 +189,7 @@ def command(
         raise InputError("no such folder", where=str(reports))
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     vector_match, stage = matching_and_stage(**first_stage_choices)
-    directory, folder = index_and_folder(index)
+    directory, folders = index_and_folders(index)
     with open_searcher(
         directory,
         vector_match,
@@ -208,7 +209,7 @@ def command(
         background = None
         if fills and not no_background_vectors:
             background = BackgroundVectors.of(searcher, notify)
-        sync = BackgroundSync(directory, folder, notify) if folder else None
+        sync = BackgroundSync(directory, folders, notify) if folders else None
         service = Service(
             searcher,
             compare_embedding,
@@ -216,7 +217,7 @@ def command(
             writable=writable,
             background=background,
             sync=sync,
-            files=OriginalFiles(directory, folder),
+            files=OriginalFiles(directory, folders),
         )
         with open_socket(host, port) as listening:
             address, port = listening.getsockname()[:2]

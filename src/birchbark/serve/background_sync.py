@@ -1,9 +1,9 @@
-"""When does a service look for changed files of the folder that it serves? Every few seconds."""
+"""When does a service look for changed files of the folders that it serves? Every few seconds."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from birchbark.pipeline.upkeep.folder_index import (
@@ -21,13 +21,15 @@ WATCH_SHARE = 20.0  # what takes a second, and finds nothing, is repeated after 
 
 
 class BackgroundSync(BackgroundThread):
-    """Brings an index up to date with its folder, in a thread of its own."""
+    """Brings an index up to date with its folders, in a thread of its own."""
 
-    def __init__(self, index: Path, folder: Path, report: Callable[[str], object]) -> None:
+    def __init__(
+        self, index: Path, folders: Sequence[Path], report: Callable[[str], object]
+    ) -> None:
         """report: called with messages, in the thread."""
         name, failure = "birchbark-sync", "changed files are not read, but searches work"
         super().__init__(name, failure, report)
-        self._index, self._folder = index, folder
+        self._index, self._folders = index, folders
         self._change: Change
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
@@ -40,19 +42,20 @@ class BackgroundSync(BackgroundThread):
     def _work(self) -> float:
         start = time.monotonic()
         retry = start >= self._retry_when
-        changed = folder_has_changed(self._index, self._folder, retry=retry)
+        changed = folder_has_changed(self._index, self._folders, retry=retry)
         seconds = time.monotonic() - start
         if changed:
             intake = folder_state(self._index).source.intake()
-            found = sync_folder(self._index, self._change, self._folder, intake)
+            found = sync_folder(self._index, self._change, self._folders, intake)
             synced = time.monotonic() - start
             self._retry_when = start + synced + max(RETRY_SECONDS, WATCH_SHARE * synced)
             self._tell([f"skipped {error}" for error in intake.skipped])
             if not (found.changed or intake.skipped):
                 seconds = synced
             if found.changed:
+                folders = ", ".join(map(str, self._folders))
                 self._report(
-                    f"{self._folder}: {plural(found.new, 'document')} new, "
+                    f"{folders}: {plural(found.new, 'document')} new, "
                     f"{found.replaced:,} changed, {found.deleted:,} deleted"
                 )
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
 from starlette.responses import FileResponse
 
-from birchbark.collection.files.folder_state import FILE, FolderState
+from birchbark.collection.files.folder_state import FILE, FolderSource, FolderState
 from birchbark.errors import InputError
 
 # Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
@@ -16,29 +17,29 @@ SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:
 
 
 class OriginalFiles:
-    """The files of a folder that an index was built from.
+    """The files of the folders that an index was built from.
 
     Only files that are documents of the index can be had. They are looked up by the document's id
     in what the index knows of its folder, so that no request can name another file.
     """
 
-    def __init__(self, index: Path, folder: Path | None = None) -> None:
-        """folder: where the folder is; None for where it was when it was indexed."""
-        self._index, self._folder = index, folder
+    def __init__(self, index: Path, folders: Sequence[Path] = ()) -> None:
+        """folders: where the folders are; () for where they were when they were indexed."""
+        self._index, self._folders = index, folders
         self._lock = Lock()
-        self._read_when, self._root, self._paths = -1, index, dict[str, str]()
+        self._read_when, self._source, self._paths = -1, FolderSource(()), dict[str, str]()
 
     @property
     def exist(self) -> bool:
-        """Whether the index was built from a folder that still exists."""
+        """Whether the index was built from folders of which one still exists."""
         self._update()
-        return bool(self._paths) and self._root.is_dir()
+        return bool(self._paths) and any(Path(f).is_dir() for f in self._source.folders)
 
     def find(self, doc_id: str) -> Path | None:
         """Return the path of a document's file; None if it has none, or it is no longer there."""
         self._update()
         below = self._paths.get(doc_id)
-        path = self._root / below if below is not None else None
+        path = self._source.locate(below) if below is not None else None
         return path if path and path.is_file() else None
 
     def _update(self) -> None:
@@ -52,7 +53,7 @@ class OriginalFiles:
             if state:
                 files = state.files.items()
                 self._paths = {doc_id: path for path, file in files for doc_id in file.documents}
-                self._root = self._folder or Path(state.source.folder)
+                self._source = state.source.moved(self._folders)
                 self._read_when = written
 
 

@@ -37,7 +37,7 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
     yield from FolderChanges(
-        FolderSource(str(path), intake.include, intake.exclude), intake
+        FolderSource((str(path),), intake.include, intake.exclude), intake
     ).documents()
 
 
@@ -45,9 +45,9 @@ class FolderChanges:
     """What has changed in a folder since it was last read.
 
     Attributes:
-        source: The folder, and which of its files are read.
-        files: Path below the folder → its state, of all files of a type that is read. Complete
-            after the iteration over `documents`.
+        source: The folders, and which of their files are read.
+        files: Path of a file → its state; see `FolderState`. Complete after the iteration over
+            `documents`.
         unchanged: Number of documents that have not changed, likewise.
     """
 
@@ -98,7 +98,7 @@ class FolderChanges:
         self, path: Path, status: stat_result, kind: FileType, state: FileState
     ) -> Iterator[tuple[str, Document]]:
         """Read a file, and yield those of its documents that are new or have changed."""
-        name, location = str(path), Path(self.source.folder, path)
+        name, location = str(path), self.source.locate(path)
         known = self._known.get(name)
         before = known.documents if known else {}
         try:
@@ -169,22 +169,24 @@ class FolderChanges:
 
         The status is None if it cannot be found out now. unreadable: see `walk`.
         """
-        folder = Path(self.source.folder)
-        if not folder.is_dir():
-            problem = "is a file" if folder.exists() else "no such folder"
-            raise InputError(problem, where=str(folder), wanted="a folder")
-        for path in walk(folder, intake, self.source.include, self.source.exclude, unreadable):
-            kind = file_type(path)
-            if kind is None:
-                intake.note(f"file of another type not read: {suffixes(path) or 'no suffix'}")
-                continue
-            try:
-                yield path, _status(folder / path), kind
-            except UnreadableError as error:
-                intake.bad_file(error)
-                yield path, None, kind
-            except InputError as error:
-                intake.bad_file(error)
+        for name, root in self.source.roots.items():
+            if not root.is_dir():
+                problem = "is a file" if root.exists() else "no such folder"
+                raise InputError(problem, where=str(root), wanted="a folder")
+            lost: list[Path] = []
+            for below in walk(root, intake, self.source.include, self.source.exclude, lost):
+                kind = file_type(below)
+                if kind is None:
+                    intake.note(f"file of another type not read: {suffixes(below) or 'no suffix'}")
+                    continue
+                try:
+                    yield Path(name, below), _status(root / below), kind
+                except UnreadableError as error:
+                    intake.bad_file(error)
+                    yield Path(name, below), None, kind
+                except InputError as error:
+                    intake.bad_file(error)
+            unreadable += [Path(name, folder) for folder in lost]
 
 
 def _status(file: Path) -> stat_result:
@@ -199,7 +201,7 @@ def _status(file: Path) -> stat_result:
 
 
 def _about(path: Path, status: stat_result) -> Fields:
-    """Return what the file system tells of a file, as fields. path: below the folder."""
+    """Return what the file system tells of a file, as fields. path: see `FolderState`."""
     date = _date(status.st_mtime_ns)
     return {
         "path": path.as_posix(),

@@ -7,11 +7,11 @@ if the process ends in between, files are read once more than necessary.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from os import stat_result
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from birchbark import defaults
 from birchbark._version import __version__
@@ -26,21 +26,55 @@ SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change with
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder, and how its files are read.
+    """A folder or several, and how their files are read.
 
     Attributes:
-        folder: Its path.
+        folders: Their paths. In the paths of files of several folders, the name of the folder comes
+            first, so that the names must be different.
         include: Patterns of the files that are read; empty for all files (see `walk`). Default ().
         exclude: Patterns of files that are not read. Default ().
         encoding: See `Intake`. Default `utf-8`.
         strict: Whether a file that cannot be read is an error. Default False.
     """
 
-    folder: str
+    folders: tuple[str, ...]
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     encoding: str = defaults.ENCODING
     strict: bool = False
+
+    @property
+    def roots(self) -> dict[str, Path]:
+        """The beginning of the paths of a folder's files → the folder; empty for a single one.
+
+        Raises InputError if two folders have the same name.
+        """
+        if len(self.folders) == 1:
+            return {"": Path(self.folders[0])}
+        roots = {Path(folder).name: Path(folder) for folder in self.folders}
+        if len(roots) < len(self.folders):
+            raise InputError(
+                "two folders have the same name",
+                found=", ".join(self.folders),
+                remedy="give a folder that contains both",
+            )
+        return roots
+
+    @property
+    def shown(self) -> str:
+        """The folders, for messages."""
+        return ", ".join(self.folders)
+
+    def locate(self, path: Path | str) -> Path:
+        """Return where a file is. path: as in `FolderState.files`."""
+        if len(self.folders) == 1:
+            return Path(self.folders[0], path)
+        name, *below = Path(path).parts
+        return self.roots[name].joinpath(*below)
+
+    def moved(self, folders: Sequence[Path]) -> Self:
+        """Return this source with the folders at these paths; () for where they are."""
+        return replace(self, folders=tuple(map(str, folders))) if folders else self
 
     def intake(self, remedy: str = "") -> Intake:
         """Return an intake that reads in the encoding, and raises bad files if `strict`."""
@@ -99,11 +133,12 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder whose files are the documents of an index.
+    """The folders whose files are the documents of an index.
 
     Attributes:
-        source: The folder, and how its files are read.
-        files: Path below the folder → its state, of all files of a type that is read.
+        source: The folders, and how their files are read.
+        files: Path of a file, below its folder or with the name of its folder in front (see
+            `FolderSource`) → its state, of all files of a type that is read.
     """
 
     source: FolderSource
@@ -127,8 +162,8 @@ class FolderState:
             raise _damaged(index, "damaged: its checksum is wrong")
         try:
             source = values["source"]
-            patterns = {name: tuple(source[name]) for name in ("include", "exclude")}
-            files = {path: _file_state(*state) for path, state in values["files"].items()}
+            patterns = {name: tuple(source[name]) for name in ("folders", "include", "exclude")}
+            files = {path: FileState(*state) for path, state in values["files"].items()}
             if values["readers"] != _readers():
                 files = {path: state.to_be_read() for path, state in files.items()}
             return cls(FolderSource(**{**source, **patterns}), files)
@@ -140,14 +175,6 @@ class FolderState:
         files = {path: astuple(state) for path, state in self.files.items()}
         values = {"readers": _readers(), "source": asdict(self.source), "files": files}
         write_json(index / FILE, values | {"checksum": json_checksum(values)})
-
-
-def _file_state(size: int, modified: int, settled: bool, digest: str, *rest: Any) -> FileState:
-    """Return the state of a file as it was written; of old, with the id of one document."""
-    state = FileState(size, modified, settled, digest, *rest)
-    if isinstance(rest[0], str):
-        return replace(state, documents={rest[0]: ""} if rest[0] else {}).to_be_read()
-    return state
 
 
 def _damaged(index: Path, what: str) -> ArtifactError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,46 +53,47 @@ def build_folder_index(
     """
     intake = intake or source.intake()
     changes = FolderChanges(source, intake)
-    documents = watch(checked_documents(changes.documents(), source.folder, intake))
+    documents = watch(checked_documents(changes.documents(), source.shown, intake))
     index = build_index(documents, directory, schema, replace=replace, shards=shards)
     FolderState(source, changes.files).write(directory)
     return index
 
 
 def sync_folder(
-    directory: Path, change: Change, folder: Path | None = None, intake: Intake | None = None
+    directory: Path, change: Change, folders: Sequence[Path] = (), intake: Intake | None = None
 ) -> SyncedFolder:
-    """Make an index equal to one built afresh from its folder; only changed files are read again.
+    """Make an index equal to one built afresh from its folders; only changed files are read again.
 
     A file is compared by size, times and number, and, if these differ, by a hash of its contents.
     Documents that come from elsewhere stay, and so do those of files and folders that cannot be
     read now.
 
-    directory: the index. change: adds documents and deletes ids, all or none. folder: where the
-    folder is; None for where it was. intake: what to do with bad files; None for what the index was
-    built with.
+    directory: the index. change: adds documents and deletes ids, all or none. folders: where the
+    folders are; () for where they were. intake: what to do with bad files; None for what the index
+    was built with.
 
-    Raises InputError if the index was not built from a folder, the folder does not exist or has no
-    documents, and for a bad file that the intake does not skip; nothing has changed then.
+    Raises InputError if the index was not built from these folders, one of them does not exist,
+    they have no documents, and for a bad file that the intake does not skip; nothing has changed
+    then.
     """
     state = folder_state(directory)
-    if folder and _is_other_folder(folder, Path(state.source.folder)):
+    source = state.source.moved(folders)
+    if folders and _are_others(source, state.source):
         raise InputError(
             "the index was built from another folder",
             where=str(directory),
-            wanted=str(folder),
-            found=state.source.folder,
+            wanted=source.shown,
+            found=state.source.shown,
             remedy="give the path of the index instead of the folder, or build another index: "
             "birchbark index FOLDER --to INDEX",
         )
-    source = replace(state.source, folder=str(folder)) if folder else state.source
     intake = intake or source.intake()
     changes = FolderChanges(source, intake, state.files)
-    documents = list(checked_documents(changes.documents(), source.folder, intake, needed=False))
+    documents = list(checked_documents(changes.documents(), source.shown, intake, needed=False))
     if not documents and not changes.unchanged:
         raise InputError(
             "no documents in the folder, so that all would be deleted from the index",
-            where=source.folder,
+            where=source.shown,
             remedy="check that it is the right folder; or delete the index",
         )
     deleted = changes.deleted()
@@ -104,18 +104,25 @@ def sync_folder(
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
 
 
-def _is_other_folder(folder: Path, indexed: Path) -> bool:
-    """Whether `folder` is not the indexed one, which has not been moved: it is still there."""
-    return indexed.is_dir() and not (folder.is_dir() and folder.samefile(indexed))
+def _are_others(source: FolderSource, indexed: FolderSource) -> bool:
+    """Whether folders are not the indexed ones, which have not been moved: they are still there."""
+    if source.roots.keys() != indexed.roots.keys():
+        return True
+    pairs = ((source.roots[name], root) for name, root in indexed.roots.items())
+    return any(
+        root.is_dir() and not (folder.is_dir() and folder.samefile(root)) for folder, root in pairs
+    )
 
 
-def folder_has_changed(directory: Path, folder: Path, *, retry: bool = False) -> bool:
+def folder_has_changed(
+    directory: Path, folders: Sequence[Path] = (), *, retry: bool = False
+) -> bool:
     """Return whether `sync_folder` would find a change, by sizes and times alone.
 
     retry: whether files and folders that could not be read count as changed.
     """
     state = folder_state(directory)
-    source = replace(state.source, folder=str(folder))
+    source = state.source.moved(folders)
     return FolderChanges(source, Intake(), state.files).exist(retry=retry)
 
 
