@@ -263,6 +263,29 @@ def test_other_files_are_no_mailboxes(tmp_path: Path) -> None:
     assert intake.notes == {"mailbox without messages not read": 1}
 
 
+@pytest.mark.parametrize(
+    ("head", "text"),
+    [
+        (b"Content-Type: text/plain; " + b";" * 1_000_000, "x"),
+        (b"To: " + b"(" * 1_000_000, "To: " + "(" * 10_000 + "\n\nx"),
+        (b"Subject: " + b"=?utf-8?q?a?= " * 100_000, "x"),
+        (b"X-Much: y\n" * 100_000, "x"),
+    ],
+)
+def test_hostile_headers(tmp_path: Path, head: bytes, text: str) -> None:
+    """They take no more time than others, and the text is read."""
+    assert body(tmp_path, head.rstrip() + b"\n\nx") == text
+
+
+def test_alternatives_in_alternatives_are_read_once(tmp_path: Path) -> None:
+    """Not once a level."""
+    nested = b"".join(
+        b"Content-Type: multipart/alternative; boundary=a%d\n\n--a%d\n" % (n, n) for n in range(18)
+    )
+    html = b"Content-Type: text/html\n\n" + b"<p>x" * 50_000
+    assert body(tmp_path, nested + html).count("x") == 50_000
+
+
 @given(st.binary(), st.sampled_from([b"", b"Content-Type: multipart/mixed; boundary=a\n\n--a\n"]))
 def test_any_bytes_are_a_message_or_an_error(raw: bytes, head: bytes) -> None:
     """Whatever strangers send."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterator
+from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import Message
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 from birchbark.collection.files.file import ContainedFile, Contents, Fields, File
 from birchbark.collection.files.mail_headers import (
     LONGEST,
-    PEOPLE,
+    SHORT_HEADERS,
     declared_charset,
     decoded_as,
+    has_long_header,
     header_fields,
     header_lines,
     header_text,
@@ -29,12 +31,23 @@ MOST_PARTS_NESTED = 20  # parts in parts of one message
 PLAIN, HTML, MESSAGE = "text/plain", "text/html", "message/rfc822"
 
 
-class _Piece(NamedTuple):
+@dataclass(frozen=True)
+class _Piece:
     """A part of a message that has no parts: text that mail programs show, or else attached."""
 
     part: Message
     kind: str
     shown: bool
+    file: File
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the part, in the encoding that it declares or, if that fails, another."""
+        raw = self.part.get_payload(decode=True)
+        assert isinstance(raw, bytes)
+        encoding = declared_charset(str(self.part.get_param("charset", "")))
+        text = _decoded(raw, encoding, self).replace("\r\n", "\n")
+        return (plain_text(text)[1] if self.kind == HTML else text).strip()
 
 
 def read_mail(file: File) -> Contents:
@@ -47,13 +60,11 @@ def read_mail(file: File) -> Contents:
     that cannot be taken apart.
     """
     try:
-        message = message_from_bytes(file.raw)
+        message = message_from_bytes(file.raw, policy=SHORT_HEADERS)
         pieces = list(_pieces(message, file, 0))
-        shown = [text for piece in pieces if piece.shown if (text := _text(piece, file).strip())]
+        shown = [piece.text for piece in pieces if piece.shown and piece.text]
         headers = header_fields(message)
-        if any(
-            len(v) > LONGEST for n, v in message.raw_items() if n.lower() in (*PEOPLE, "subject")
-        ):
+        if has_long_header(message):
             file.intake.note(f"header of an e-mail not read after {LONGEST:,} characters")
         title = header_text(message, "subject")
         attached = list(_attachments([p for p in pieces if not p.shown], file, headers))
@@ -76,42 +87,33 @@ def _pieces(part: Message, file: File, nested: int) -> Iterator[_Piece]:
     if kind == MESSAGE or not isinstance(inner, list):
         is_file = part.get_filename() is not None and nested
         attached = is_file or part.get_content_disposition() == "attachment"
-        yield _Piece(part, kind, kind in (PLAIN, HTML) and not attached)
+        yield _Piece(part, kind, kind in (PLAIN, HTML) and not attached, file)
     elif nested == MOST_PARTS_NESTED:
         file.intake.note(f"part of an e-mail within {MOST_PARTS_NESTED} others not read")
     else:
         of_parts = [list(_pieces(p, file, nested + 1)) for p in inner if isinstance(p, Message)]
         if kind == "multipart/alternative":
-            chosen = _best(of_parts, file)
+            chosen = _best(of_parts)
             of_parts = [p if p is chosen else [q for q in p if not q.shown] for p in of_parts]
         yield from (piece for pieces in of_parts for piece in pieces)
 
 
-def _best(alternatives: list[list[_Piece]], file: File) -> list[_Piece] | None:
+def _best(alternatives: list[list[_Piece]]) -> list[_Piece] | None:
     """Return the alternative to read: the first one in plain text, else the last one with text."""
-    with_text = [a for a in alternatives if any(p.shown and _text(p, file).strip() for p in a)]
+    with_text = [a for a in alternatives if any(p.shown and p.text for p in a)]
     plain = [a for a in with_text if all(p.kind == PLAIN for p in a if p.shown)]
     return plain[0] if plain else with_text[-1] if with_text else None
 
 
-def _text(piece: _Piece, file: File) -> str:
-    """Return the text of a part, in the encoding that it declares or, if that fails, another."""
-    raw = piece.part.get_payload(decode=True)
-    assert isinstance(raw, bytes)
-    encoding = declared_charset(str(piece.part.get_param("charset", "")))
-    text = _decoded(raw, encoding, piece, file).replace("\r\n", "\n")
-    return plain_text(text)[1] if piece.kind == HTML else text
-
-
-def _decoded(raw: bytes, encoding: str, piece: _Piece, file: File) -> str:
+def _decoded(raw: bytes, encoding: str, piece: _Piece) -> str:
     """Return the text of a part. encoding: the one that it declares; empty for none."""
     text = decoded_as(raw, encoding)
     if text is not None:
         return text
     try:
-        return decode_text(raw, file.path, file.intake, markup=piece.kind == HTML)
+        return decode_text(raw, piece.file.path, piece.file.intake, markup=piece.kind == HTML)
     except InputError:
-        file.intake.note("e-mail in no known encoding, read as Windows-1252")
+        piece.file.intake.note("e-mail in no known encoding, read as Windows-1252")
         return raw.decode("cp1252", errors="replace")
 
 

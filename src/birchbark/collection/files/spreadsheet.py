@@ -63,4 +63,6 @@ def _check(done: subprocess.CompletedProcess[bytes]) -> None:
         reason = f"it needs more than {MOST_MEMORY:,} bytes of memory"
     elif done.returncode < 0:
         raise UnreadableError(f"the process that reads it was ended by signal {-done.returncode}")
+    if "detect file format" in reason:  # what calamine also says of encrypted ones
+        reason = "it is damaged, or protected by a password"
     raise InputError(f"the spreadsheet cannot be read: {reason}")
