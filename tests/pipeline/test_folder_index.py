@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -267,16 +266,3 @@ def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
     intake = Intake(None)
     sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), (), intake)
     assert intake.notes["document without text"] == 1
-
-
-def test_the_state_of_an_earlier_version_is_read(index: Path, folder: Path) -> None:
-    """It has one id a file; everything is read again, and known by its contents from then on."""
-    values = json.loads((index / FILE).read_text())
-    values["files"] = {
-        name: [*state[:4], next(iter(state[4]), "")] for name, state in values["files"].items()
-    }
-    del values["checksum"]
-    (index / FILE).write_text(json.dumps(values))
-    (folder / "b.md").unlink()
-    assert sync(index) == SyncedFolder(new=0, replaced=2, deleted=1, unchanged=0)
-    assert sync(index) == SyncedFolder(0, 0, 0, 2)

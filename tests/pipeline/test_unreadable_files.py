@@ -13,8 +13,9 @@ import pytest
 
 from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FolderSource
+from birchbark.collection.parsing import lines
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError
+from birchbark.errors import InputError, MissingPackageError
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import (
     SyncedFolder,
@@ -214,3 +215,31 @@ def test_files_that_swap_their_names_are_noticed(folder: Path, index: Path) -> N
     assert folder_has_changed(index, [folder])
     assert sync(index) == SyncedFolder(0, 2, 0, 1)
     assert texts(index)["a.txt"] == "The text of b.txt."
+
+
+def test_a_file_whose_unpacker_is_not_installed_is_read_once_it_is(
+    folder: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed with what to install, and stops nothing."""
+    (folder / "new.txt.zst").write_bytes(
+        b"\x28\xb5\x2f\xfd\x20\x04\x21\x00\x00New.\xbb\x0d\x95\x5f"
+    )
+
+    def missing() -> None:
+        raise MissingPackageError("compressed by Zstandard", remedy="pip install it")
+
+    monkeypatch.setattr(lines, "_zstandard", missing)
+    intake = Intake()
+    assert sync(index, intake) == SyncedFolder(0, 0, 0, 3)
+    assert [str(error) for error in intake.skipped] == [
+        f"{folder / 'new.txt.zst'}: compressed by Zstandard (pip install it)"
+    ]
+    assert folder_has_changed(index, [folder], retry=True)
+
+
+def test_names_that_look_like_lists_are_names(folder: Path, index: Path) -> None:
+    """A filter compares whole values; a folder [2024] is one."""
+    (folder / "[2024]").mkdir()
+    (folder / "[2024]" / "[1]").write_text("Birch.")
+    assert sync(index).new == 1
+    assert texts(index)["[2024]/[1]"] == "Birch."

@@ -42,6 +42,7 @@ from birchbark.text.analyzer import Analyzer, analyzer, keyword
 FORMAT = "birchbark index"
 VERSION = 6  # since 6, analyzers read texts in normal form; raise it when terms change
 MANIFEST = "manifest.json"
+NAMES_OF_FILES = ("path", "folder")  # fields that may look like a list, as a folder [2024] does
 VOCABULARY = "vocab.txt"
 SHARDS = "shards.json"  # of an index that is divided; see shards.py
 CONTENTS = defaults.INDEXED_FIELD
@@ -160,7 +161,7 @@ class Manifest:
 
         document: the fields of a document. where: the document, for errors.
         """
-        for name in self.keywords:
+        for name in (name for name in self.keywords if name not in NAMES_OF_FILES):
             text = document.get(name, "")
             if text.startswith("[") and is_json_list(text):
                 raise InputError(

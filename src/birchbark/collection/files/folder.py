@@ -18,7 +18,7 @@ from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import read_decompressed
-from birchbark.errors import InputError, UnreadableError
+from birchbark.errors import InputError, MissingPackageError, UnreadableError
 from birchbark.records import Document
 
 # Fields that searches can filter by; the last four are those of e-mails.
@@ -103,7 +103,9 @@ class FolderChanges:
         before = known.documents if known else {}
         try:
             raw = read_decompressed(location)
-        except InputError as error:
+        except (InputError, MissingPackageError) as error:
+            if isinstance(error, MissingPackageError):  # it may be installed later
+                error = UnreadableError(error.what, remedy=error.remedy)
             self._intake.bad_file(error.at(str(location)))
             if isinstance(error, UnreadableError):
                 self._keep_unread(name, replace(state, documents=before))

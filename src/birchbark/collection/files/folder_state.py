@@ -17,6 +17,7 @@ from birchbark import defaults
 from birchbark._version import __version__
 from birchbark.artifact import json_checksum, read_json, write_json
 from birchbark.collection.files.file_types import OF_SUFFIX
+from birchbark.collection.files.ocr import ocr_installed
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 
@@ -183,6 +184,6 @@ def _damaged(index: Path, what: str) -> ArtifactError:
 
 
 def _readers() -> str:
-    """Return the version of birchbark, and which types of files cannot be read."""
+    """Return the version, which types of files cannot be read, and whether scans can."""
     missing = sorted({kind.name for kind in OF_SUFFIX.values() if kind.missing()})
-    return json.dumps([__version__, missing])
+    return json.dumps([__version__, missing, ocr_installed()])

@@ -22,6 +22,11 @@ POINTS_PER_INCH = 72
 PAGE = "page of a PDF without text"
 
 
+def ocr_installed() -> bool:
+    """Return whether the program that reads scans is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
 class Ocr:
     """Reads scanned pages of one file, and notes how many were read and how many were not."""
 
