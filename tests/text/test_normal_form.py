@@ -31,6 +31,10 @@ ALIKE = [
     ("word\u2060joiner", "wordjoiner"),
     ("\ufeffmark", "mark"),
     ("left\u200eto\u200fright", "lefttoright"),
+    ("Hawai\u02bbi", "Hawai'i"),
+    ("O\u00b4Brien", "O'Brien"),
+    ("D\u2032Arcy", "D'Arcy"),
+    ("Xİzmir", "Xizmir"),
 ]
 
 
@@ -110,6 +114,14 @@ def found(index: Index, path: str) -> set[str]:
         ("jane.roe", ["jane", "roe"]),
         ("camelCase", ["camel", "Case"]),
         ("HTTPServer", ["HTTP", "Server"]),
+        ("_private", ["private"]),
+        ("tax_return_2023", ["tax", "return", "2023"]),
+        ("TaxReturn2023", ["Tax", "Return", "2023"]),
+        ("parseJSON2CSV", ["parse", "JSON", "CSV"]),
+        ("covid19", ["covid", "19"]),
+        ("20mg", ["20", "mg"]),
+        ("10:30", []),
+        ("B2B", []),
         ("RNAs", []),
         ("u.s", []),
         ("3.14", []),
@@ -117,7 +129,7 @@ def found(index: Index, path: str) -> set[str]:
     ],
 )
 def test_parts_of_joined_words(word: str, expected: list[str]) -> None:
-    """Parts of one character and numbers are left out."""
+    """Parts of one character are left out; a number with a point or a time is one."""
     assert parts(word) == expected
 
 

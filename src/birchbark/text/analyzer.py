@@ -103,7 +103,7 @@ def keyword() -> Analyzer:
 
 def plain(token: str) -> tuple[str, ...]:
     """Lowercase; split tokens of more than 255 characters into terms of 255, as in Lucene."""
-    return _chunks(token.lower())
+    return _chunks(lower(token))
 
 
 def _chunks(token: str) -> tuple[str, ...]:

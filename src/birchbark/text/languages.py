@@ -48,11 +48,11 @@ def stemmed(language: str) -> Callable[[str], str]:
     return lambda word: stem(_CATALAN_ELISION.sub("", word, count=1))
 
 
-def lower(word: str, language: str) -> str:
-    """Return the word in lower case, by the rules of the language."""
-    if language == "turkish":  # I and ı, İ and i are pairs
-        word = word.replace("I", "ı").replace("İ", "i")
-    return word.lower()
+def lower(word: str, language: str = "") -> str:
+    """Return the word in lower case, by the rules of the language; İ becomes i in all of them."""
+    if language == "turkish":  # I and ı are a pair
+        word = word.replace("I", "ı")
+    return word.replace("İ", "i").lower()
 
 
 @cache

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from unicodedata import category, decomposition, normalize
 
-APOSTROPHES = "\u2018\u2019\u201b\u02bc\uff07"
+APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02bb\u00b4\u2032\uff07"
 _BLANKS = "\u200b\u202f"  # separate words, but are not white space by the rules for words
 _IN_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl"}  # Unicode's general categories
 
@@ -35,9 +35,12 @@ class _Replacements(dict[int, str]):
         return new
 
 
-_IN_BLANKS = dict.fromkeys(_BLANKS, " ")
-_LETTERS = _Replacements(_IN_BLANKS)
-_WORDS = _Replacements({**_IN_BLANKS, **dict.fromkeys(APOSTROPHES, "'")})
+# Blanks; and a mark within words that Persian stemmers know.
+_KEPT = {**dict.fromkeys(_BLANKS, " "), "\u200c": "\u200c"}
+# Compatibility forms that are letters of everyday use, of Thai, Lao and Korean.
+_EVERYDAY = {c: c for c in map(chr, (0x0E33, 0x0EB3, 0x200D, *range(0x3131, 0x318F)))}
+_LETTERS = _Replacements({**_KEPT, **_EVERYDAY})
+_WORDS = _Replacements({**_KEPT, **dict.fromkeys(APOSTROPHES, "'")})
 _WORDS[ord("\u0149")] = "'n"  # ŉ, whose usual form begins with an apostrophe
 
 

@@ -1,22 +1,26 @@
-"""Of which words is a joined word made, such as parse_http_header, config.yaml or camelCase?"""
+"""Of which words is a joined word made: parse_http_header, config.yaml, camelCase, covid19?"""
 
 from __future__ import annotations
 
 import re
 
-_LOWER, _UPPER = "a-z0-9\xdf-\xf6\xf8-\xff", "A-Z\xc0-\xd6\xd8-\xde"
-_JOINED = re.compile("[_.:]+")
-# before Case in camelCase, and before Server in HTTPServer; but not within RNAs
-_CAPITAL = re.compile(f"(?<=[{_LOWER}])(?=[{_UPPER}])|(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}]{{2}})")
+_LOWER, _UPPER = "a-z\xdf-\xf6\xf8-\xff", "A-Z\xc0-\xd6\xd8-\xde"
+_JOINED = re.compile("_+|(?<![0-9])[.:]+|[.:]+(?![0-9])")  # but not within 3.14
+_INSIDE = re.compile(
+    f"(?<=[{_LOWER}0-9])(?=[{_UPPER}])"  # camel Case
+    f"|(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}]{{2}})"  # HTTP Server; but not within RNAs
+    f"|(?<=[{_LOWER}{_UPPER}])(?=[0-9])|(?<=[0-9])(?=[{_LOWER}])"  # covid 19, 20 mg
+)
 
 
 def parts(word: str) -> list[str]:
-    """Return the parts of a joined word that have at least two characters and are no numbers.
+    """Return the parts of a joined word that have at least two characters.
 
-    Returns an empty list for a word that is not joined.
+    Of capitals and small letters inside a word, those of Latin-1 count. Returns an empty list for a
+    word that is not joined.
     """
     rest = word[1:]
-    if rest.isalnum() and rest.islower():  # most words, told quickly
+    if word[0] != "_" and rest.isalpha() and rest.islower():  # most words, told quickly
         return []
-    found = [part for piece in _JOINED.split(word) for part in _CAPITAL.split(piece)]
-    return [p for p in found if len(p) > 1 and not p.isdecimal()] if len(found) > 1 else []
+    found = [part for piece in _JOINED.split(word) for part in _INSIDE.split(piece)]
+    return [part for part in found if len(part) > 1] if len(found) > 1 else []

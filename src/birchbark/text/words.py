@@ -110,5 +110,5 @@ def _unicode() -> Any:
         rf"(?<!\p{{WB=ExtendNumLet}}){joiner}*+{run}(?:{joiner}++{run})*+{joiner}*+"
         rf"|\p{{Ideographic}}{extend}|\p{{Script=Hiragana}}{extend}"
         rf"|(?:\p{{Line_Break=Complex_Context}}{extend})++"
-        rf"|{flag}|{pictograph}(?:(?<=\u200d){pictograph})*+"
+        rf"|{flag}|{pictograph}"
     )

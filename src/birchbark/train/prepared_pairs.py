@@ -25,7 +25,7 @@ from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.rows_file import Rows, RowsWriter, Texts, as_bytes, mapped
 from birchbark.records import Pair
 
-VERSION = 2
+VERSION = 3
 MANIFEST = "pairs.json"
 BLOCK = 8192  # pairs that are tokenised together
 UINT16_VOCABULARY = 1 << 16
