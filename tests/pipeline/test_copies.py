@@ -19,7 +19,7 @@ def hit(doc_id: str, **fields: str) -> Hit:
 
 
 def test_copies_differ_in_their_place_alone() -> None:
-    """Another title, another text or another year is another document; empty ones are none."""
+    """Another title, text or year is another document; one without text is never a copy."""
     hits = without_copies(
         [
             hit("a", title="T", text="birch", path="a", modified="2026-01-01", size="5"),

@@ -147,7 +147,9 @@ def test_filters_of_options() -> None:
 def test_facets_are_filters(tmp_path: Path) -> None:
     """Each facet narrows a search to as many candidates as it says."""
     values = ["a|b", "a|b", "!x", "!x", "plain", '"q"', "y..z", "2024-01-02", "2024-05-06", "c*"]
-    documents = [Document(str(n), {"text": "bee", "kind": value}) for n, value in enumerate(values)]
+    documents = [
+        Document(str(n), {"text": f"bee {n}", "kind": value}) for n, value in enumerate(values)
+    ]
     build_index(documents, tmp_path / "i", Schema(keywords=["kind"]))
     searcher = Searcher(tmp_path / "i", ())
     (facet,) = searcher.facets("bee")

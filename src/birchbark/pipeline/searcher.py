@@ -161,7 +161,7 @@ class Searcher:
 
         Args:
             query: The query.
-            top: Maximum number of hits. Defaults to 10.
+            top: Maximum number of documents; copies are one hit. Defaults to 10.
             budget: Maximum time in seconds. Defaults to None: no limit.
             rankers: One or more stages to use instead of `Searcher.rankers`; `()` for the first
                 stage alone. If they are derived from `Searcher.rankers` by `dataclasses.replace`,

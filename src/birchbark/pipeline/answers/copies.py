@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from birchbark.collection.files.folder import KEYWORDS
 from birchbark.pipeline.answers.answer import Hit
 
-PLACE = {*KEYWORDS, "size"}  # fields that tell where a document is, and how large its file
+PLACE = {"path", "folder", "modified", "size"}  # fields that tell where and when a file is
 
 
 def without_copies(hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits without copies of a better one, which names them in `copies`.
 
-    Copies are equal in all fields but those that tell where they are. Documents without text are
-    none.
+    Copies are equal in all fields but those that tell where they are. A document without text is
+    never a copy.
     """
     kept: dict[object, Hit] = {}
     for hit in hits:
