@@ -132,9 +132,10 @@ def test_a_change_is_told_and_found(served: Client, folder: Path, tmp_path: Path
     ]
 
 
-def test_a_missing_folder_is_told_once(served: Client, folder: Path) -> None:
+def test_a_missing_folder_is_told_once(served: Client, folder: Path, tmp_path: Path) -> None:
     """Searches go on, and so does watching when it is back."""
     client, messages = served
+    settle(tmp_path / "index", folder)
     folder.rename(folder.with_name("away"))
     end = time.monotonic() + PATIENCE
     while not messages and time.monotonic() < end:
@@ -168,6 +169,7 @@ def test_what_could_not_be_read_is_tried_again(
     def refuse(file: Path) -> bytes:
         raise UnreadableError("cannot be read: locked", where=str(file))
 
+    settle(tmp_path / "index", folder)
     monkeypatch.setattr(folder_module, "read_decompressed", refuse)
     (folder / "bees.txt").write_text("Bees dance by the river.")
     settle(tmp_path / "index", folder)

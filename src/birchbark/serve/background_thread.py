@@ -53,7 +53,7 @@ class BackgroundThread(ABC):
                 failures += 1
                 if failures >= REPORTED_FAILURES:
                     self._report_once(f"{self._failure}: {error}")
-                self._stopping.wait(min(2.0 ** (failures - 1), MAX_RETRY_SECONDS))
+                self._stopping.wait(min(2.0 ** min(failures - 1, 10), MAX_RETRY_SECONDS))
 
     def _wait(self, seconds: float) -> None:
         """Wait; an exception ends the thread when the service ends."""

@@ -27,34 +27,35 @@ class OriginalFiles:
         """folders: where the folders are; () for where they were when they were indexed."""
         self._index, self._folders = index, folders
         self._lock = Lock()
-        self._read_when, self._source, self._paths = -1, FolderSource(()), dict[str, str]()
+        self._read_when = -1
+        self._known = FolderSource(()), dict[str, str]()  # and doc_id → path of its file
 
     @property
     def exist(self) -> bool:
         """Whether the index was built from folders of which one still exists."""
-        self._update()
-        return bool(self._paths) and any(Path(f).is_dir() for f in self._source.folders)
+        source, paths = self._update()
+        return bool(paths) and any(Path(folder).is_dir() for folder in source.folders)
 
     def find(self, doc_id: str) -> Path | None:
         """Return the path of a document's file; None if it has none, or it is no longer there."""
-        self._update()
-        below = self._paths.get(doc_id)
-        path = self._source.locate(below) if below is not None else None
+        source, paths = self._update()
+        path = source.locate(paths[doc_id]) if doc_id in paths else None
         return path if path and path.is_file() else None
 
-    def _update(self) -> None:
-        """Read what the index knows of its folder if that has changed."""
+    def _update(self) -> tuple[FolderSource, dict[str, str]]:
+        """Return what the index knows of its folders; it is read if it has changed."""
         try:
             written = (self._index / FILE).stat().st_mtime_ns
         except OSError:
-            return
+            return self._known
         with self._lock:
             state = FolderState.read(self._index) if written != self._read_when else None
             if state:
                 files = state.files.items()
-                self._paths = {doc_id: path for path, file in files for doc_id in file.documents}
-                self._source = state.source.moved(self._folders)
+                paths = {doc_id: path for path, file in files for doc_id in file.documents}
+                self._known = state.source.moved(self._folders), paths
                 self._read_when = written
+            return self._known
 
 
 def send_file(path: Path) -> FileResponse:
