@@ -86,3 +86,31 @@ def test_what_cannot_be_one_index_is_refused(
     with pytest.raises(InputError, match=message):
         index_and_folders([tmp_path / name for name in names])
     assert not list(tmp_path.rglob("*.index"))
+
+
+def test_a_folder_that_became_empty_deletes_nothing(folders: list[Path]) -> None:
+    """As a place where a disk was mounted does; a folder with one file left is believed."""
+    index, _ = index_and_folders(folders)
+    (folders[0] / "one.txt").unlink()
+    shutil.rmtree(folders[1])
+    folders[1].mkdir()
+    with pytest.raises(InputError, match="no documents in the folder"):
+        index_and_folders(folders)
+    assert len(Index(index)) == 4
+    (folders[1] / "left.txt").write_text("Bark.")
+    index_and_folders(folders)
+    assert {d.doc_id for d in Index(index)} == {"mail/left.txt", "notes/deep/two.txt"}
+
+
+def test_folders_in_folders_and_long_names(tmp_path: Path) -> None:
+    """A folder within another is refused; a name that no file system holds is shortened."""
+    folders = [tmp_path / f"{'n' * 60}{number}" for number in range(5)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "a.txt").write_text("Birch.")
+    index, _ = index_and_folders(folders)
+    assert index == index_and_folders(folders)[0]
+    assert len(index.name) < 90
+    (folders[0] / "in").mkdir()
+    with pytest.raises(InputError, match="one folder is in another"):
+        index_and_folders([folders[0] / "in", folders[0]])

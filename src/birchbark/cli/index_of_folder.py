@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace as replaced
 from functools import partial
+from hashlib import blake2b
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from birchbark.cli.console import Advance, counted, notify, progress, report_int
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
+LONGEST_NAME = 150  # bytes
 LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     index of several folders is beside the first one, and is called by the names of all.
     """
     from birchbark.collection.parsing.intake import Intake
+    from birchbark.index.index import Index
     from birchbark.index.layout import index_beside
     from birchbark.index.shards import is_index
 
@@ -42,8 +45,9 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
         if len(paths) > 1 and (is_index(path) or not path.is_dir()):
             found = "an index" if is_index(path) else "a file"
             raise InputError("not a folder", where=str(path), wanted="several folders", found=found)
-    index = index_beside(paths[0].with_name("+".join(path.name for path in paths)))
+    index = index_beside(paths[0].with_name(_joined([path.name for path in paths])))
     if index.exists():
+        Index(index)  # raises an error of its own for an older version
         return index, False
     intake = Intake(remedy="see birchbark index build --help")
     try:
@@ -55,6 +59,14 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     notify(f"indexed {', '.join(map(str, paths))} in {index}")
     report_intake(intake)
     return index, True
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return the names joined; only the first one, with a hash of all, if that is long."""
+    joined = "+".join(names)
+    if len(joined.encode()) <= LONGEST_NAME:
+        return joined
+    return f"{names[0]}+{blake2b(joined.encode(), digest_size=6).hexdigest()}"
 
 
 def default_schema(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from birchbark.cli.index_of_folder import index_of, sync_and_report
 from birchbark.cli.options import PATH
 from birchbark.cli.report_vectors import report_vectors
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(
@@ -23,9 +19,10 @@ if TYPE_CHECKING:
 def sync(folder: tuple[Path, ...]) -> None:
     """Add, replace and delete documents so that the index of FOLDER equals one built afresh.
 
-    The index is FOLDER.index, which is built if it does not exist; or give the path of an index
-    that was built from a folder. Only files that are new, or whose size or modification time
-    has changed, are read. Files are chosen and read as when the index was built.
+    The index is FOLDER.index, of several folders NAME+NAME.index beside the first; it is built if
+    it does not exist. Or give the path of an index that was built from folders. Only files that are
+    new, or whose size or times have changed, are read. Files are chosen and read as when the index
+    was built.
     """
     index, was_built = index_of(folder)
     if was_built:

@@ -50,7 +50,7 @@ def command(
     threads: int | None,
     **choices: Any,
 ) -> None:
-    """Let an agent search INDEX, or a folder of documents, with the tools search, read and explain.
+    """Let an agent search INDEX, or folders of documents, with the tools search, read and explain.
 
     Agents start this command themselves and speak with it on standard input and output. A folder
     is indexed first, as FOLDER.index, which can take longer than an agent waits: for many files,

@@ -76,13 +76,13 @@ class FolderChanges:
         In order of path. Files that cannot be read are bad files of the intake; if that does not
         depend on their bytes, the documents that they were are kept.
         """
-        now, unreadable = time_ns(), list[Path]()
+        unreadable: list[Path] = []
         for path, status, kind in self._files(self._intake, unreadable):
             known = self._known.get(str(path))
             if status is None:
                 self._keep_unread(str(path), known)
             elif self._differs(known, status, retry=True):
-                yield from self._read(path, status, kind, FileState.of(status, now))
+                yield from self._read(path, status, kind, FileState.of(status, time_ns()))
             elif known:
                 self._keep(str(path), known)
         for name in self._below(unreadable):

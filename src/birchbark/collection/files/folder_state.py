@@ -1,4 +1,4 @@
-"""What is known of a folder whose files are in an index, so that only changed files are read again?
+"""What is known of folders whose files are in an index, so that only changed files are read again?
 
 The state is kept in the file folder.json of the index. It is written after the index has changed:
 if the process ends in between, files are read once more than necessary.
@@ -48,17 +48,19 @@ class FolderSource:
     def roots(self) -> dict[str, Path]:
         """The beginning of the paths of a folder's files → the folder; empty for a single one.
 
-        Raises InputError if two folders have the same name.
+        Raises InputError if two folders have the same name, or one is in another.
         """
         if len(self.folders) == 1:
             return {"": Path(self.folders[0])}
         roots = {Path(folder).name: Path(folder) for folder in self.folders}
+        problem = ""
         if len(roots) < len(self.folders):
-            raise InputError(
-                "two folders have the same name",
-                found=", ".join(self.folders),
-                remedy="give a folder that contains both",
-            )
+            problem = "two folders have the same name"
+        if any(root in other.parents for root in roots.values() for other in roots.values()):
+            problem = "one folder is in another"
+        if problem:
+            remedy = "give a folder that contains both"
+            raise InputError(problem, found=self.shown, remedy=remedy)
         return roots
 
     @property

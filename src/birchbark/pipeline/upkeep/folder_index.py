@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from birchbark import defaults
 from birchbark.collection.documents import checked_documents
 from birchbark.collection.files.folder import KEYWORDS, FolderChanges
-from birchbark.collection.files.folder_state import FolderSource, FolderState
+from birchbark.collection.files.folder_state import FileState, FolderSource, FolderState
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
@@ -78,7 +78,7 @@ def sync_folder(
     """
     state = folder_state(directory)
     source = state.source.moved(folders)
-    if folders and _are_others(source, state.source):
+    if folders and _built_from_others(source, state.source):
         raise InputError(
             "the index was built from another folder",
             where=str(directory),
@@ -90,12 +90,13 @@ def sync_folder(
     intake = intake or source.intake()
     changes = FolderChanges(source, intake, state.files)
     documents = list(checked_documents(changes.documents(), source.shown, intake, needed=False))
-    if not documents and not changes.unchanged:
-        raise InputError(
-            "no documents in the folder, so that all would be deleted from the index",
-            where=source.shown,
-            remedy="check that it is the right folder; or delete the index",
-        )
+    for name, root in source.roots.items():
+        if _has_documents(state.files, name) and not _has_documents(changes.files, name):
+            raise InputError(
+                "no documents in the folder, so that all would be deleted from the index",
+                where=str(root),
+                remedy="check that it is the right folder; or delete the index",
+            )
     deleted = changes.deleted()
     added = AddedDocuments(0, 0)
     if documents or deleted:
@@ -104,7 +105,13 @@ def sync_folder(
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
 
 
-def _are_others(source: FolderSource, indexed: FolderSource) -> bool:
+def _has_documents(files: Mapping[str, FileState], name: str) -> bool:
+    """Return whether a folder has documents. name: what the paths of its files begin with."""
+    of_folder = (s for path, s in files.items() if not name or Path(path).parts[0] == name)
+    return any(state.documents for state in of_folder)
+
+
+def _built_from_others(source: FolderSource, indexed: FolderSource) -> bool:
     """Whether folders are not the indexed ones, which have not been moved: they are still there."""
     if source.roots.keys() != indexed.roots.keys():
         return True
@@ -127,7 +134,7 @@ def folder_has_changed(
 
 
 def folder_state(directory: Path) -> FolderState:
-    """Return what an index knows of its folder; InputError if it was not built from one."""
+    """Return what an index knows of its folders; InputError if it was not built from any."""
     state = FolderState.read(directory)
     if state is None:
         raise InputError(
