@@ -96,8 +96,8 @@ def test_names_that_a_document_has_get_a_prefix(tmp_path: Path) -> None:
     """The type of a page is not that of its file."""
     front = "---\ntype: post\nid: 7\ntext: t\npath: /a\ntags: [a, b]\n---\nA text."
     assert read(tmp_path, front) == {
-        "title": "", "text": "A text.", "front_type": "post", "front_id": "7", "front_text": "t",
-        "front_path": "/a", "tags": "a, b",
+        "title": "", "text": "a, b\n\nA text.", "front_type": "post", "front_id": "7",
+        "front_text": "t", "front_path": "/a", "tags": "a, b",
     }  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_values_in_toml(tmp_path: Path) -> None:
     """Keys of tables follow the table's name."""
     front = "+++\ndate = 2024-05-01\ndraft = true\n[taxonomies]\ntags = ['a', 'b']\n+++\nA text."
     assert read(tmp_path, front) == {
-        "title": "", "text": "A text.", "date": "2024-05-01", "draft": "true",
+        "title": "", "text": "A text.", "front_date": "2024-05-01", "draft": "true",
         "taxonomies.tags": "a, b",
     }  # fmt: skip
 

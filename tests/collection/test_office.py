@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.office import MOST_NESTED, text_beside, unboxed, xml_parts
+from birchbark.collection.files.office import (
+    MOST_NESTED,
+    readable_parts,
+    text_pandoc_omits,
+    unboxed,
+)
 from birchbark.collection.parsing.intake import Intake
 
 pypandoc = pytest.importorskip("pypandoc")
@@ -195,13 +200,13 @@ def test_what_an_odt_has_beside_its_paragraphs() -> None:
         "styles.xml": "<style:header><text:p>Sons</text:p></style:header><style:footer><text:p>Page"
         " <text:page-number>1</text:page-number></text:p></style:footer>",
     }
-    assert text_beside(parts, "a\n\na caption") == "box\nA remark\nSons\nPage"
+    assert text_pandoc_omits(parts, "a\n\na caption") == "box\nA remark\nSons\nPage"
 
 
 def test_too_much_xml_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pandoc, whose memory is limited, reads such a file alone."""
     raw = docx(paragraph("x" * 10_000))
-    assert "word/document.xml" in xml_parts(raw)
-    monkeypatch.setattr("birchbark.collection.files.office.MOST_BYTES", 5_000)
-    assert xml_parts(raw) == {}
-    assert xml_parts(b"PK\x03\x04 damaged") == {}
+    assert "word/document.xml" in readable_parts(raw)
+    monkeypatch.setattr("birchbark.collection.files.xml_parts.MOST_BYTES", 5_000)
+    assert readable_parts(raw) == {}
+    assert readable_parts(b"PK\x03\x04 damaged") == {}

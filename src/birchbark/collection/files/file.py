@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from birchbark.collection.files.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
 Fields = dict[str, str]
+_DIVIDED = re.compile(r"\xad[ \t]*\r?\n[ \t]*")  # a word, by a soft hyphen
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,9 @@ class File:
     intake: Intake
 
     def decode(self, *, markup: bool = False) -> str:
-        """Return the text of the file; see `decode_text`."""
-        return decode_text(self.raw, self.path, self.intake, markup=markup)
+        """Return the text of the file, without soft hyphens at ends of lines; see `decode_text`."""
+        text = decode_text(self.raw, self.path, self.intake, markup=markup)
+        return _DIVIDED.sub("", text) if "\xad" in text else text
 
 
 @dataclass(frozen=True, slots=True)

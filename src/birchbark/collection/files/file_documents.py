@@ -13,7 +13,7 @@ from birchbark.collection.files.file import ContainedFile, Contents, Fields, Fil
 from birchbark.collection.files.file_types import FileType, file_type, suffixes
 from birchbark.collection.files.language import language_of
 from birchbark.collection.parsing.lines import COMPRESSED
-from birchbark.errors import InputError
+from birchbark.errors import InputError, first_line
 from birchbark.records import Document
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
@@ -83,7 +83,12 @@ def _contents(file: File, kind: FileType) -> Contents | None:
     if remedy := kind.missing():
         file.intake.note(f"{kind.name} file not read: {remedy}")
         return None
-    found = kind.read(file)
+    try:
+        found = kind.read(file)
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # libraries raise errors of many kinds for damaged files
+        raise InputError(f"cannot be read: {first_line(error)}") from None
     return Contents(found) if isinstance(found, dict) else found
 
 

@@ -18,14 +18,16 @@ Fields = dict[str, str]
 YAML, TOML = "---", "+++"
 YAML_END = (YAML, "...")
 MOST_LINES, MOST_CHARACTERS = 1_000, 100_000
+MOST_TOML = 10_000  # characters; tomllib needs time in the square of a key's length
 # Fields that a document has from elsewhere; the front matter's get a prefix.
-TAKEN = frozenset(("path", "folder", "type", "language", "modified", "size"))
+TAKEN = frozenset("path folder type language modified size from to cc date".split())
 TAKEN |= frozenset((*DOC_ID_NAMES, *TEXT_NAMES))
 PREFIX = "front_"
 _KEY = re.compile(r"""(["']?)([^\W_][\w .-]{0,99})\1:(?:[ \t]+(.*))?""")
 _BLOCK = re.compile(r"([>|])[-+0-9]{0,2}(?:[ \t]+#.*)?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
-_ITEM = re.compile(r""""(?:[^"\\]|\\.)*"?|'[^']*'?|[^,"']+""")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"?')
+_ITEM = re.compile(r"""\s*(?:"(?:[^"\\]|\\.)*+"|'[^']*+')(?=\s*(?:,|\Z))|[^,]+""")
 
 
 def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
@@ -89,7 +91,7 @@ def _unquoted(text: str) -> str:
     """Return a text without quotation marks or, if it has none, without a comment."""
     text = text.strip()
     if text.startswith('"'):
-        quoted = _ITEM.match(text)
+        quoted = _QUOTED.match(text)
         try:
             unquoted = str(loads(quoted[0])) if quoted else text.strip('"')
             return unquoted.encode(errors="replace").decode()  # \ud800 alone is no character
@@ -103,9 +105,11 @@ def _unquoted(text: str) -> str:
 
 def _of_toml(lines: list[str]) -> Fields | None:
     """Return the fields, those of tables as `table.key`; None if the lines are not TOML."""
+    if sum(map(len, lines)) > MOST_TOML:
+        return None
     try:
         return dict(_flat(tomllib.loads("\n".join(lines)), ""))
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # ValueError for numbers of thousands of digits, too
         return None
 
 

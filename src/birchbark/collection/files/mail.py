@@ -28,6 +28,7 @@ from birchbark.errors import InputError, first_line
 
 MOST_ATTACHMENTS = 200  # of one message
 MOST_PARTS_NESTED = 20  # parts in parts of one message
+STUB_WORDS, STUB_SHARE = 10, 2  # another alternative has more than that and so many times more
 PLAIN, HTML, MESSAGE = "text/plain", "text/html", "message/rfc822"
 
 
@@ -54,10 +55,10 @@ def read_mail(file: File) -> Contents:
     """Return the subject, the text and the headers of a message (RFC 5322), and its attachments.
 
     The text is that of all parts that mail programs show. Of alternatives, plain text is read, or
-    HTML if that is blank. It begins with the names and addresses, so that they are searched as
-    well. Attached messages are contained files, too. The fields are `from`, `to`, `cc` and `date`,
-    in UTC, which attachments inherit, and `title` and `authors`. Raises InputError for a message
-    that cannot be taken apart.
+    HTML if that is blank or a stub. It begins with the names and addresses, so that they are
+    searched as well. Attached messages are contained files, too. The fields are `from`, `to`, `cc`
+    and `date`, in UTC, which attachments inherit, and `title` and `authors`. Raises InputError for
+    a message that cannot be taken apart.
     """
     try:
         message = message_from_bytes(file.raw, policy=SHORT_HEADERS)
@@ -99,10 +100,15 @@ def _pieces(part: Message, file: File, nested: int) -> Iterator[_Piece]:
 
 
 def _best(alternatives: list[list[_Piece]]) -> list[_Piece] | None:
-    """Return the alternative to read: the first one in plain text, else the last one with text."""
-    with_text = [a for a in alternatives if any(p.shown and p.text for p in a)]
-    plain = [a for a in with_text if all(p.kind == PLAIN for p in a if p.shown)]
-    return plain[0] if plain else with_text[-1] if with_text else None
+    """Return the alternative to read: the first one in plain text, else the last one with text.
+
+    Plain text with far fewer words than another alternative only says to look there.
+    """
+    words = [sum(len(p.text.split()) for p in a if p.shown) for a in alternatives]
+    with_text = [(a, count) for a, count in zip(alternatives, words, strict=True) if count]
+    is_plain = ((a, count) for a, count in with_text if all(p.kind == PLAIN for p in a if p.shown))
+    plain = [a for a, count in is_plain if STUB_WORDS + STUB_SHARE * count >= max(words)]
+    return plain[0] if plain else with_text[-1][0] if with_text else None
 
 
 def _decoded(raw: bytes, encoding: str, piece: _Piece) -> str:
@@ -123,7 +129,10 @@ def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterato
         if piece.kind == MESSAGE:
             inner = piece.part.get_payload()
             if isinstance(inner, list) and inner and isinstance(inner[0], Message):
-                yield ContainedFile("message.eml", inner[0].as_bytes())
+                try:
+                    yield ContainedFile("message.eml", inner[0].as_bytes())
+                except Exception:  # as when it declares parts, but has none
+                    file.intake.note("attached e-mail not read, since it is damaged")
                 continue
         raw = piece.part.get_payload(decode=True)
         path = words_of(piece.part.get_filename() or "").replace("\\", "/")

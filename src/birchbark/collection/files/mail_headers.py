@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from email.errors import MessageError
 from email.header import decode_header
 from email.message import Message
@@ -10,7 +10,7 @@ from email.policy import Compat32
 from email.utils import getaddresses, parsedate_to_datetime
 
 from birchbark.collection.files.file import Fields
-from birchbark.collection.files.text_encoding import declared_encoding
+from birchbark.collection.files.text_encoding import decode_as_declared, usable_encoding
 
 PEOPLE = ("from", "to", "cc")
 LONGEST = 10_000  # characters of a header that are read
@@ -19,7 +19,7 @@ UNDECLARED = ("", "ascii", "us-ascii")  # what programs write that do not know t
 
 
 class _ShortHeaders(Compat32):
-    """Cuts headers before they are taken apart, which takes time in the square of their length."""
+    """Cuts long headers before they are parsed, which takes time in the square of their length."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return name and value of a header; one that is too long has one character too many."""
@@ -32,7 +32,7 @@ SHORT_HEADERS = _ShortHeaders()
 
 
 def has_long_header(message: Message) -> bool:
-    """Return whether a header that people read is longer than what is read of it."""
+    """Return whether a header that people read was cut; others are cut below LONGEST."""
     return any(len(value) > LONGEST for _, value in message.raw_items())
 
 
@@ -70,23 +70,13 @@ def declared_charset(label: str) -> str:
 
     Labels mean what they mean in browsers: ISO-8859-1 is Windows-1252.
     """
-    name = label.strip().lower().encode("ascii", "replace")
-    if name.decode() in UNDECLARED:
-        return ""
-    return declared_encoding(b'<?xml encoding="' + name + b'"') or ""
+    name = label.strip().lower()
+    return "" if name in UNDECLARED else usable_encoding(name) or ""
 
 
 def decoded_as(raw: bytes, encoding: str) -> str | None:
-    """Return text in the declared encoding, or in UTF-8 if none is; None if it is in neither.
-
-    Text that is valid in UTF-8 is hardly in Windows-1252, whatever it declares.
-    """
-    for name in ("utf-8", encoding) if encoding in ("", "cp1252") else (encoding,):
-        try:
-            return raw.decode(name or "ascii")
-        except UnicodeDecodeError:
-            continue
-    return None
+    """Return text in the declared encoding, or in UTF-8 if none is; None if it is in neither."""
+    return decode_as_declared(raw, encoding or "utf-8")
 
 
 def _raw(message: Message, name: str) -> str:
@@ -121,6 +111,7 @@ def _date(message: Message) -> str:
     """Return the date in UTC; empty if there is none, or it is no date."""
     try:
         date = parsedate_to_datetime(_raw(message, "date")[:100])
-        return datetime.fromtimestamp(date.timestamp(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)  # -0000: in UTC, somewhere
+        return date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, TypeError, OverflowError, OSError, IndexError):
         return ""

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 from birchbark.collection.files.file import ContainedFile, Contents, File
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import UTF8_BOM
 from birchbark.errors import InputError
 
-# The line before each message: From, the sender, and a date as by asctime.
-_FROM = re.compile(rb"^From [^\n]{0,300}? [A-Z][a-z]{2} +\d{1,2} +\d\d:\d\d[^\n]*\n", re.MULTILINE)
+# The line before each message: From, and mostly the sender and a date. A header follows.
+_FROM = re.compile(rb"^From [^\n]*\n(?=[!-9;-~]{1,100}:)", re.MULTILINE)
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _ID = re.compile(rb"^message-id:\s*(<[^>\s]{1,300}>)", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(rb"\r?\n\r?\n")
@@ -22,20 +24,21 @@ def read_mbox(file: File) -> Contents:
     They are named by their Message-ID, so that a message keeps its doc_id when others are deleted.
     Raises InputError for a file that does not begin as a mailbox.
     """
-    if file.raw.strip() and not _FROM.match(file.raw):
+    raw = file.raw.removeprefix(UTF8_BOM).lstrip()
+    if raw and not _FROM.match(raw):
         raise InputError("not a mailbox", wanted="a first line such as From ann@example.org DATE")
-    return Contents(None, _messages(file))
+    return Contents(None, _messages(raw, file.intake))
 
 
-def _messages(file: File) -> Iterator[ContainedFile]:
+def _messages(raw: bytes, intake: Intake) -> Iterator[ContainedFile]:
     """Yield the messages, without the lines before them and the quotation marks of mboxrd."""
-    starts = [found for found in _FROM.finditer(file.raw) if _after_blank(file.raw, found.start())]
+    starts = [found for found in _FROM.finditer(raw) if _after_blank(raw, found.start())]
     if not starts:
-        file.intake.note("mailbox without messages not read")
+        intake.note("mailbox without messages not read")
         return
     ends = [found.start() for found in starts[1:]]
-    for start, end in zip(starts, [*ends, len(file.raw)], strict=True):
-        message = _QUOTED.sub(rb"\1", file.raw[start.end() : end])
+    for start, end in zip(starts, [*ends, len(raw)], strict=True):
+        message = _QUOTED.sub(rb"\1", raw[start.end() : end])
         yield ContainedFile(f"{_name(message)}.eml", message)
 
 

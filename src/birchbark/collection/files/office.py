@@ -10,20 +10,20 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from html import unescape
 
+from birchbark.collection.files.xml_parts import xml_parts
 from birchbark.collection.parsing.elements import elements
 from birchbark.collection.parsing.markup import plain_text
+from birchbark.errors import InputError
 
-MOST_PARTS, MOST_BYTES = 2_000, 100_000_000  # of XML, unpacked; of more, only pandoc reads
 MOST_NESTED = 20  # text boxes
 PROPERTIES = ("docProps/core.xml", "meta.xml")
 _DOCUMENT = re.compile(r"word/document\d*\.xml")
 _NOTES = re.compile(r"word/(?:footnotes|endnotes)\.xml")
-_BESIDE = re.compile(r"word/(?:header\d*|footer\d*|comments|diagrams/data\d*)\.xml")
+_OMITTED = re.compile(r"word/(?:header\d*|footer\d*|comments|diagrams/data\d*)\.xml")
 OF_ODT = {
     "content.xml": ("draw:text-box", "office:annotation"),
     "styles.xml": ("style:header", "style:footer"),
@@ -31,31 +31,23 @@ OF_ODT = {
 _CHANGING = re.compile(r"<(text:page-number|text:page-count|dc:date)(?:\s[^<>]*)?>[^<]*</\1>")
 _TITLE = re.compile(r"<dc:title(?:\s[^<>]*)?>([^<]*)</dc:title>")
 _BOX_TAG = re.compile(r"<(/?)(w:p|w:txbxContent|mc:Fallback)(\s[^<>]*|/)?>")
+_AROUND = re.compile(r"</?w:(?:fldSimple|customXml|bdo|dir)(?:\s[^<>]*)?>")
+_GAP = re.compile(r"<w:(?:ptab|cr)(?:\s[^<>]*)?/>")
 _TEXT = re.compile(
-    r"<[wa]:t(?:\s[^<>]*)?>([^<]*)<|(<(?:w:tab|w:br|w:cr|a:br)[\s/>])|(</[wa]:p>)", re.ASCII
+    r"<[wa]:t(?:\s[^<>]*)?>([^<]*)<|(<(?:w:tab|w:ptab|w:br|w:cr|a:br)[\s/>])|(</[wa]:p>)", re.ASCII
 )
 _WORD = re.compile(r"\w+")
 
 
-def xml_parts(raw: bytes) -> dict[str, str]:
-    """Return name → XML of the parts of an office file; empty if it is damaged or too large."""
-    parts: dict[str, str] = {}
-    left = MOST_BYTES
+def readable_parts(raw: bytes) -> dict[str, str]:
+    """Return name → XML of the parts; empty if the file is damaged or too large for them.
+
+    Then pandoc says what is wrong, or reads what it reads.
+    """
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]
-            if len(names) > MOST_PARTS:
-                return {}
-            for name in names:
-                with archive.open(name) as stream:
-                    contents = stream.read(left + 1)
-                left -= len(contents)
-                if left < 0:
-                    return {}
-                parts[name] = contents.decode("utf-8-sig")
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError):
-        return {}  # pandoc says what is wrong; NotImplementedError is a RuntimeError
-    return parts
+        return {name: xml.decode("utf-8-sig") for name, xml in xml_parts(raw).items()}
+    except (InputError, UnicodeDecodeError):
+        return {}
 
 
 def property_title(parts: Mapping[str, str]) -> str:
@@ -64,13 +56,18 @@ def property_title(parts: Mapping[str, str]) -> str:
     return next((" ".join(unescape(title[1]).split()) for title in found if title), "")
 
 
-def without_text_boxes(parts: Mapping[str, str], raw: bytes) -> bytes:
-    """Return a .docx file in which the paragraphs of each text box follow the one that holds it."""
-    changed = {
-        name: unboxed(xml)
-        for name, xml in parts.items()
-        if "<w:txbxContent" in xml and (_DOCUMENT.fullmatch(name) or _NOTES.fullmatch(name))
-    }
+def as_pandoc_reads(parts: Mapping[str, str], raw: bytes) -> bytes:
+    """Return a .docx file without what makes pandoc leave out text.
+
+    The paragraphs of each text box follow the one that holds it, and there is no element around
+    text that pandoc does not know, such as the field of a form letter.
+    """
+    changed: dict[str, str] = {}
+    for name, xml in parts.items():
+        if _DOCUMENT.fullmatch(name) or _NOTES.fullmatch(name):
+            plain = _GAP.sub("<w:tab/>", _AROUND.sub("", xml))
+            plain = unboxed(plain) if "<w:txbxContent" in plain else plain
+            changed |= {name: plain} if plain != xml else {}
     if not changed:
         return raw
     file = io.BytesIO()
@@ -114,12 +111,12 @@ def unboxed(xml: str) -> str:
     return "".join([*pieces[0], xml[position:]])
 
 
-def text_beside(parts: Mapping[str, str], text: str) -> str:
+def text_pandoc_omits(parts: Mapping[str, str], text: str) -> str:
     """Return what pandoc leaves out of a file whose text it has read, a paragraph a line.
 
     Headers, footers, comments and diagrams of .docx; text boxes, too, of .odt.
     """
-    texts = [_paragraphs(unboxed(xml)) for name, xml in parts.items() if _BESIDE.fullmatch(name)]
+    texts = [_paragraphs(unboxed(xml)) for name, xml in parts.items() if _OMITTED.fullmatch(name)]
     for name, tags in OF_ODT.items():
         xml = _CHANGING.sub("", parts.get(name, ""))
         texts += [plain_text(found.inner)[1] for tag in tags for found in elements(xml, tag)]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from birchbark.collection.files.file import Fields, File
 from birchbark.collection.files.office import (
+    as_pandoc_reads,
     lacks_words,
     property_title,
-    text_beside,
-    without_text_boxes,
-    xml_parts,
+    readable_parts,
+    text_pandoc_omits,
 )
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, UnreadableError
@@ -44,9 +44,9 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
     """
 
     def read(file: File) -> Fields:
-        parts = xml_parts(file.raw) if format_name in (DOCX, ODT) else {}
+        parts = readable_parts(file.raw) if format_name in (DOCX, ODT) else {}
         is_word = format_name == DOCX
-        raw = without_text_boxes(parts, file.raw) if is_word else file.raw
+        raw = as_pandoc_reads(parts, file.raw) if is_word else file.raw
         markup = _NOTE_MARK.sub("", _html(raw, format_name))
         title, text = plain_text(markup)
         title = title or property_title(parts)
@@ -54,7 +54,7 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
             file.intake.note("word file with words that pandoc does not read")
         if not title:
             title, text = _by_heading(markup)
-        return {"title": title, "text": f"{text}\n\n{text_beside(parts, text)}".strip()}
+        return {"title": title, "text": f"{text}\n\n{text_pandoc_omits(parts, text)}".strip()}
 
     return read
 

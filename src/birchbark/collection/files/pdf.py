@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PAGE_BREAK = "\f"  # precedes every page but the first one
 PLACEHOLDERS = {"(anonymous)", "untitled"}  # that programs write for lack of a title
-_LINE_BREAK = re.compile(r"(?<=\S)\s*\n\s*(?=\S)")
+_LINE_BREAK = re.compile(r"(?<=\S)[^\S\n]*+\n\s*+(?=\S)")
 _HYPHEN = re.compile("[\x02\ufffe]\\s*")  # PDFium's mark for a hyphen at the end of a line
 _CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"[A-Z]+\Z")
 LONGEST_WORD = 50  # letters

@@ -10,9 +10,10 @@ from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 
 MOST_PER_LINE, SHORT = 300, 10_000
-ABOUT = ("subtitle", "description", "summary", "abstract")  # fields that are text as well
+# Fields that are text as well.
+ABOUT = ("subtitle", "description", "summary", "abstract", "tags", "keywords", "aliases")
 _DATA = re.compile("[A-Za-z0-9+/=]{200,}")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
 _SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
 # Other than white space and the escape character, with which programs colour their output.
@@ -70,7 +71,10 @@ def _by_heading(lines: list[str]) -> Fields:
         if fenced:
             continue
         if heading := _HEADING.fullmatch(line):
-            return _without(lines, number, number + 1, heading[1])
+            title = heading[1].rstrip()
+            text = title.rstrip("#")
+            closed = len(text) < len(title) and text[-1:] in ("", " ", "\t")
+            return _without(lines, number, number + 1, text if closed else title)
         underlined = number + 1 < len(lines) and _SETEXT.fullmatch(lines[number + 1])
         follows_text = number and lines[number - 1].strip()
         if underlined and not follows_text and _SETEXT_TITLE.match(line):

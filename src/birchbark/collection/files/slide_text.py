@@ -12,8 +12,8 @@ PAGE = "page"
 PARAGRAPHS = ("p", "h")
 ROWS, CELLS = ("tr", "table-row"), ("tc", "table-cell")
 SPACES = {"br": "\n", "line-break": "\n", "s": " ", "tab": " "}
-# Alternatives for old programs; the number of the slide; encoded pictures; numbers of charts.
-LEFT_OUT = ("Fallback", "page-number", "binary-data", "numCache")
+# Alternatives for old programs; comments; slide numbers; encoded pictures; numbers of charts.
+LEFT_OUT = ("Fallback", "annotation", "page-number", "binary-data", "numCache")
 
 
 class PageText:

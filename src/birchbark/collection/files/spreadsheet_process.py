@@ -7,7 +7,6 @@ workbook is read from stdin; its sheets are written to stdout as JSON.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
@@ -19,7 +18,8 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int | float):
-        return f"{value:.15g}" if abs(value) < 1e15 else str(value)
+        whole = isinstance(value, int) or value.is_integer()
+        return str(int(value)) if whole and abs(value) < 1e18 else f"{value:.15g}"
     if isinstance(value, datetime):
         return value.isoformat(" ", "auto" if value.microsecond else "seconds").removesuffix(":00")
     if isinstance(value, time):
@@ -55,10 +55,22 @@ def read(raw: bytes, most_cells: int, most_characters: int) -> dict[str, Any]:
     return {"sheets": sheets, "is_cut": False}
 
 
+def _limit(memory: int) -> None:
+    """Limit the memory of this process in bytes, where the system can."""
+    try:
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (ImportError, ValueError, OSError):
+        pass
+
+
 def main() -> None:
     """Read the workbook within the limits of the command line."""
     memory, cells, characters = map(int, sys.argv[1:])
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    _limit(memory)
     try:
         found = read(sys.stdin.buffer.read(), cells, characters)
         sys.stdout.write(json.dumps(found))

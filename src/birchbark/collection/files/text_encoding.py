@@ -49,7 +49,7 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     """
     text = _by_mark(raw, path)
     if text is None and markup:
-        text = _as_declared(raw)
+        text = decode_as_declared(raw, declared_encoding(raw))
     if text is None and intake.encoding == defaults.ENCODING:
         text = _as_utf8(raw, intake) if b"\0" not in raw else None
         text = text if text is not None else _by_detection(raw, intake)
@@ -68,16 +68,15 @@ def declared_encoding(raw: bytes) -> str | None:
     """
     start = raw[:SEARCHED]
     found = _XML.match(start) or _META.search(start)
-    return _usable(found[1].decode("ascii")) if found else None
+    return usable_encoding(found[1].decode("ascii")) if found else None
 
 
-def _as_declared(raw: bytes) -> str | None:
-    """Return the text in the encoding that the file declares; None if it is not in it.
+def decode_as_declared(raw: bytes, encoding: str | None) -> str | None:
+    """Return the text in the encoding that it declares; None if it declares none, or is not in it.
 
     UTF-8 takes precedence over a declared encoding in which each byte is a character: hardly any
     text in such an encoding is valid UTF-8 as well.
     """
-    encoding = declared_encoding(raw)
     if encoding and not raw.isascii() and len(_UPPER_HALF.decode(encoding, "replace")) == 128:
         text = decoded(raw, "utf-8")
         return decoded(raw, encoding) if text is None else text
@@ -85,7 +84,7 @@ def _as_declared(raw: bytes) -> str | None:
 
 
 @lru_cache
-def _usable(name: str) -> str | None:
+def usable_encoding(name: str) -> str | None:
     """Return the name of a codec of which ASCII is a part; None if `name` is not one."""
     try:
         codec = codecs.lookup(name).name

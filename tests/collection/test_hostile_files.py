@@ -1,0 +1,160 @@
+"""Does no file stop the reading of a folder, or take time in the square of its length?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.files import plain
+from birchbark.collection.files.file import ContainedFile, Contents, File
+from birchbark.collection.files.folder import read_folder
+from birchbark.collection.files.front_matter import split_front_matter
+from birchbark.collection.files.mail import read_mail
+from birchbark.collection.files.pdf import _LINE_BREAK
+from birchbark.collection.files.spreadsheet_process import shown
+from birchbark.collection.parsing.intake import Intake
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000])
+def test_a_file_that_its_reader_cannot_bear_is_a_bad_file(tmp_path: Path, number: str) -> None:
+    """TOML with a number of thousands of digits is text."""
+    (tmp_path / "a.md").write_text(f"+++\nx = {number}\n+++\nBirch.")
+    (tmp_path / "b.txt").write_text("Bark.")
+    found = {document.doc_id for _, document in read_folder(tmp_path, Intake())}
+    assert found == {"a.md", "b.txt"}
+
+
+def test_an_error_of_any_kind_is_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As libraries raise for damaged files."""
+
+    def fail(*_: object) -> str:
+        raise LookupError("unknown encoding: foo")
+
+    monkeypatch.setattr(plain, "split_front_matter", fail)
+    (tmp_path / "a.md").write_text("Birch.")
+    (tmp_path / "b.txt").write_text("Bark.")
+    intake = Intake()
+    assert [document.doc_id for _, document in read_folder(tmp_path, intake)] == ["b.txt"]
+    assert [str(error) for error in intake.skipped] == [
+        f"{tmp_path / 'a.md'}: cannot be read: unknown encoding: foo"
+    ]
+
+
+def seconds(call: object, *arguments: object) -> float:
+    """Return how long a call takes, the fastest of three."""
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call(*arguments)  # type: ignore[operator]
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda n: plain._by_heading([f"# a{' ' * n}b"]), 20_000),
+        (lambda n: plain._by_heading([f"# {' ' * n}b"]), 20_000),
+        (lambda n: _LINE_BREAK.sub("", "a" + "\r\n" * n), 20_000),
+        (lambda n: split_front_matter(["+++", ".".join("a" * n) + " = 1", "+++"]), 20_000),
+        (lambda n: split_front_matter(["---", "tags: [" + "'," * n + "]", "---"]), 20_000),
+    ],
+)
+def test_time_grows_with_the_length(call: object, line: int) -> None:
+    """Four times the length takes less than ten times as long, or next to nothing."""
+    once, more = seconds(call, line), seconds(call, 4 * line)
+    assert more < max(10 * once, 0.05)
+
+
+def test_a_heading_may_be_closed() -> None:
+    """By a run of # after a blank; otherwise # belongs to it."""
+    titles = ["# Birch ##", "# C#", "# #", "#   Bark  "]
+    assert [plain._by_heading([line])["title"] for line in titles] == ["Birch", "C#", "", "Bark"]
+
+
+def test_flow_lists_with_apostrophes() -> None:
+    """A quotation mark begins an item, or is a part of it."""
+    fields, _ = split_front_matter(["---", "tags: [don't, can't, 'a, b', \"c\"]", "---"])
+    assert fields == {"tags": "don't, can't, a, b, c"}
+
+
+def mail(raw: bytes) -> tuple[str, list[ContainedFile], Intake]:
+    """Return the text and the attachments of a message."""
+    intake = Intake()
+    contents = read_mail(File(Path("a.eml"), raw, intake))
+    assert isinstance(contents, Contents)
+    assert contents.fields is not None
+    return contents.fields["text"], list(contents.files), intake
+
+
+def test_a_damaged_attached_message_does_not_take_the_mail_along() -> None:
+    """It is noted; the text and other attachments stay."""
+    raw = (
+        b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nInvoice 4711.\n"
+        b"--x\nContent-Type: message/rfc822\n\nContent-Type: multipart/mixed\n\n\xe9\n--x--\n"
+    )
+    text, files, _ = mail(raw)
+    assert text == "Invoice 4711."
+    assert len(files) <= 1
+
+
+def test_a_stub_of_plain_text_gives_way_to_the_page() -> None:
+    """Far fewer words only say to look there."""
+    page = "<p>" + "The invoice 4711 is due in March. " * 20 + "</p>"
+    parts = f"--x\n\nSee the page.\n--x\nContent-Type: text/html\n\n{page}\n--x--\n"
+    raw = f"Content-Type: multipart/alternative; boundary=x\n\n{parts}"
+    assert mail(raw.encode())[0].startswith("The invoice 4711")
+
+
+@pytest.mark.parametrize("zone", ["-0000", "", "+0000"])
+def test_a_date_without_a_zone_is_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the machine is."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    raw = f"Date: Tue, 24 Nov 2026 10:03:00 {zone}\n\nText.".encode()
+    contents = read_mail(File(Path("a.eml"), raw, Intake()))
+    monkeypatch.undo()
+    time.tzset()
+    assert isinstance(contents, Contents)
+    assert contents.fields is not None
+    assert contents.fields["date"] == "2026-11-24T10:03:00Z"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4111111111111110.0, "4111111111111110"),
+        (4111111111111111, "4111111111111111"),
+        (12.0, "12"),
+        (0.1, "0.1"),
+        (1e300, "1e+300"),
+        (True, "TRUE"),
+    ],
+)
+def test_numbers_of_a_spreadsheet(value: object, text: str) -> None:
+    """As people see them: no decimals that they do not have, and no digit less."""
+    assert shown(value) == text
+
+
+def test_a_soft_hyphen_at_the_end_of_a_line_joins_the_word(tmp_path: Path) -> None:
+    """In any text file; elsewhere it stays."""
+    (tmp_path / "a.txt").write_text("infor\u00ad\n  mation, co\u00adop")
+    [(_, document)] = read_folder(tmp_path, Intake())
+    assert document.text == "information, co\u00adop"
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["From x@y Fri Nov 25 16: 18:08 2016", "\nFrom - ", "\ufeffFrom a", "From a Fri, 25 Nov 2016"],
+)
+def test_a_mailbox_may_state_any_date(tmp_path: Path, first: str) -> None:
+    """A line From before a header begins a message; one before text does not."""
+    messages = f"{first}\nSubject: one\n\nFrom here on.\n\nFrom b\nSubject: two\n\nText.\n"
+    (tmp_path / "a.mbox").write_text(messages)
+    documents = [document for _, document in read_folder(tmp_path, Intake())]
+    assert [d.title for d in documents] == ["one", "two"]
+    assert documents[0].text == "From here on."
