@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.files.detect_encoding import detect_encoding
-from birchbark.collection.files.text_encoding import decode_text
+from birchbark.collection.file_readers.detect_encoding import detect_encoding
+from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
 # The Universal Declaration of Human Rights, article 1, and encodings in which it was written.

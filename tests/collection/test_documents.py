@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.documents import READERS, detect_format, read_collection
-from birchbark.collection.files.file_types import file_type
+from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.files import file_types
-from birchbark.collection.files.file_types import OF_SUFFIX, FileType, file_type
+from birchbark.collection.file_readers import file_types
+from birchbark.collection.file_readers.file_types import OF_SUFFIX, FileType, file_type
+from birchbark.collection.file_readers.pdf import PAGE_BREAK
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.pdf import PAGE_BREAK
 from birchbark.collection.parsing.intake import Intake
 from birchbark.records import Document
 from birchbark.segment.sentences import sentences

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection.file_readers.file_types import OF_SUFFIX
 from birchbark.collection.files import folder as folder_module
-from birchbark.collection.files.file_types import OF_SUFFIX
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing import lines
 from birchbark.collection.parsing.intake import Intake

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection.file_readers.front_matter import split_front_matter
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.front_matter import split_front_matter
 from birchbark.collection.parsing.intake import Intake
 
 ABOUT_FILE = {"path", "folder", "type", "language", "modified", "size"}

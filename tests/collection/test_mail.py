@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.files import file_documents, mail
-from birchbark.collection.files.file import File
-from birchbark.collection.files.file_types import FileType
+from birchbark.collection.file_readers import mail
+from birchbark.collection.file_readers.file import File
+from birchbark.collection.file_readers.file_types import FileType
+from birchbark.collection.file_readers.mail_headers import declared_charset, words_of
+from birchbark.collection.files import file_documents
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.mail_headers import declared_charset, words_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.office import (
+from birchbark.collection.file_readers.office import (
     MOST_NESTED,
     readable_parts,
     text_pandoc_omits,
     unboxed,
 )
+from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 
 pypandoc = pytest.importorskip("pypandoc")
@@ -207,6 +207,6 @@ def test_too_much_xml_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pandoc, whose memory is limited, reads such a file alone."""
     raw = docx(paragraph("x" * 10_000))
     assert "word/document.xml" in readable_parts(raw)
-    monkeypatch.setattr("birchbark.collection.files.xml_parts.MOST_BYTES", 5_000)
+    monkeypatch.setattr("birchbark.collection.file_readers.xml_parts.MOST_BYTES", 5_000)
     assert readable_parts(raw) == {}
     assert readable_parts(b"PK\x03\x04 damaged") == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.files import ocr
+from birchbark.collection.file_readers import ocr
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError

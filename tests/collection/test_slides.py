@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.files import xml_parts
-from birchbark.collection.files.file import File
+from birchbark.collection.file_readers import xml_parts
+from birchbark.collection.file_readers.file import File
+from birchbark.collection.file_readers.pdf import PAGE_BREAK
+from birchbark.collection.file_readers.slides import read_odp, read_pptx
 from birchbark.collection.files.folder import read_folder
-from birchbark.collection.files.pdf import PAGE_BREAK
-from birchbark.collection.files.slides import read_odp, read_pptx
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from birchbark.collection.files import spreadsheet
+from birchbark.collection.file_readers import spreadsheet
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from birchbark.collection.files.file import ContainedFile, Contents, Fields, File
-from birchbark.collection.files.file_types import FileType, file_type, suffixes
+from birchbark.collection.file_readers.file import ContainedFile, Contents, Fields, File
+from birchbark.collection.file_readers.file_types import FileType, file_type, suffixes
 from birchbark.collection.files.language import language_of
 from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.errors import InputError, first_line

@@ -11,9 +11,9 @@ from os import stat_result
 from pathlib import Path
 from time import time_ns
 
-from birchbark.collection.files.file import Fields, File
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.file_types import FileType, file_type, suffixes
 from birchbark.collection.files.file_documents import parts_of
-from birchbark.collection.files.file_types import FileType, file_type, suffixes
 from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake

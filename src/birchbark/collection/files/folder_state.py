@@ -16,8 +16,8 @@ from typing import Self
 from birchbark import defaults
 from birchbark._version import __version__
 from birchbark.artifact import json_checksum, read_json, write_json
-from birchbark.collection.files.file_types import OF_SUFFIX
-from birchbark.collection.files.ocr import ocr_installed
+from birchbark.collection.file_readers.file_types import OF_SUFFIX
+from birchbark.collection.file_readers.ocr import ocr_installed
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.collection.files.detect_encoding import (
+from birchbark.collection.file_readers.detect_encoding import (
     IN_BROWSERS,
     WESTERN,
     decoded,

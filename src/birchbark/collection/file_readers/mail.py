@@ -10,8 +10,8 @@ from email.message import Message
 from functools import cached_property
 from itertools import islice
 
-from birchbark.collection.files.file import ContainedFile, Contents, Fields, File
-from birchbark.collection.files.mail_headers import (
+from birchbark.collection.file_readers.file import ContainedFile, Contents, Fields, File
+from birchbark.collection.file_readers.mail_headers import (
     LONGEST,
     SHORT_HEADERS,
     declared_charset,
@@ -22,7 +22,7 @@ from birchbark.collection.files.mail_headers import (
     header_text,
     words_of,
 )
-from birchbark.collection.files.text_encoding import decode_text
+from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from birchbark.collection.files.file import Fields, File
+from birchbark.collection.file_readers.file import Fields, File
 from birchbark.errors import InputError
 
 DELIMITERS = ",;\t|"

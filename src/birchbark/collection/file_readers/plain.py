@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from birchbark.collection.files.file import Fields, File
-from birchbark.collection.files.front_matter import split_front_matter
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 

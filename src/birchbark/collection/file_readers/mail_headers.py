@@ -9,8 +9,8 @@ from email.message import Message
 from email.policy import Compat32
 from email.utils import getaddresses, parsedate_to_datetime
 
-from birchbark.collection.files.file import Fields
-from birchbark.collection.files.text_encoding import decode_as_declared, usable_encoding
+from birchbark.collection.file_readers.file import Fields
+from birchbark.collection.file_readers.text_encoding import decode_as_declared, usable_encoding
 
 PEOPLE = ("from", "to", "cc")
 LONGEST = 10_000  # characters of a header that are read

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.collection.files.file import ReadFile
-from birchbark.collection.files.mail import read_mail
-from birchbark.collection.files.mbox import read_mbox
-from birchbark.collection.files.pandoc import (
+from birchbark.collection.file_readers.file import ReadFile
+from birchbark.collection.file_readers.mail import read_mail
+from birchbark.collection.file_readers.mbox import read_mbox
+from birchbark.collection.file_readers.pandoc import (
     is_manual_page,
     pandoc_installed,
     pandoc_reader,
     read_manual_page,
 )
-from birchbark.collection.files.pdf import pdfium_installed, read_pdf
-from birchbark.collection.files.plain import (
+from birchbark.collection.file_readers.pdf import pdfium_installed, read_pdf
+from birchbark.collection.file_readers.plain import (
     is_text,
     read_code,
     read_html,
@@ -25,9 +25,9 @@ from birchbark.collection.files.plain import (
     read_restructured_text,
     read_text,
 )
-from birchbark.collection.files.slides import read_odp, read_pptx
-from birchbark.collection.files.spreadsheet import calamine_installed, read_spreadsheet
-from birchbark.collection.files.table import read_table
+from birchbark.collection.file_readers.slides import read_odp, read_pptx
+from birchbark.collection.file_readers.spreadsheet import calamine_installed, read_spreadsheet
+from birchbark.collection.file_readers.table import read_table
 from birchbark.collection.parsing.lines import COMPRESSED
 
 REMEDY = "pip install 'birchbark[files]'"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
-from birchbark.collection.files.file import Fields, File
-from birchbark.collection.files.pdf import PAGE_BREAK
-from birchbark.collection.files.slide_text import PageText, attributes_of, text_of
-from birchbark.collection.files.xml_parts import xml_parts
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.pdf import PAGE_BREAK
+from birchbark.collection.file_readers.slide_text import PageText, attributes_of, text_of
+from birchbark.collection.file_readers.xml_parts import xml_parts
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from html import unescape
 
-from birchbark.collection.files.xml_parts import xml_parts
+from birchbark.collection.file_readers.xml_parts import xml_parts
 from birchbark.collection.parsing.elements import elements
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError

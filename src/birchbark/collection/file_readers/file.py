@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from birchbark.collection.files.text_encoding import decode_text
+from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
 Fields = dict[str, str]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from birchbark.collection.files.file import Fields, File
-from birchbark.collection.files.office import (
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.office import (
     as_pandoc_reads,
     lacks_words,
     property_title,

@@ -9,8 +9,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from birchbark.collection.files.file import Fields, File
-from birchbark.collection.files.table import row_paragraphs
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.table import row_paragraphs
 from birchbark.errors import InputError, UnreadableError
 
 PROCESS = Path(__file__).with_name("spreadsheet_process.py")

@@ -7,9 +7,9 @@ from bisect import bisect_left
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from birchbark.collection.files.file import Fields, File
-from birchbark.collection.files.ocr import Ocr
-from birchbark.collection.files.pdf_entries import entries
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.ocr import Ocr
+from birchbark.collection.file_readers.pdf_entries import entries
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:

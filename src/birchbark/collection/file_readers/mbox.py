@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from birchbark.collection.files.file import ContainedFile, Contents, File
+from birchbark.collection.file_readers.file import ContainedFile, Contents, File
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import UTF8_BOM
 from birchbark.errors import InputError
