@@ -30,6 +30,7 @@ Float32s = NDArray[np.float32]
 Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
 # Field names for the id and the text of a document, in order of preference.
+PAGE_BREAK = "\f"  # in a text of pages: precedes every page but the first one
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
 TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
 MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
@@ -139,9 +140,9 @@ def page_number(contents: str, offset: int) -> int | None:
 
     Returns None for a text without form feeds.
     """
-    if "\f" not in contents:
+    if PAGE_BREAK not in contents:
         return None
-    return contents.count("\f", 0, offset) + 1
+    return contents.count(PAGE_BREAK, 0, offset) + 1
 
 
 def is_missing(value: object) -> bool:

@@ -11,6 +11,7 @@ from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
 Fields = dict[str, str]
+NO_TITLES = {"(anonymous)", "untitled", "powerpoint presentation"}
 _DIVIDED = re.compile(r"\xad[ \t]*\r?\n[ \t]*")  # a word, by a soft hyphen
 
 
@@ -32,6 +33,12 @@ class File:
         """Return the text of the file, without soft hyphens at ends of lines; see `decode_text`."""
         text = decode_text(self.raw, self.path, self.intake, markup=markup)
         return _DIVIDED.sub("", text) if "\xad" in text else text
+
+
+def stated_title(text: str) -> str:
+    """Return the title that a file states, on one line; empty for what programs write for none."""
+    title = " ".join(text.split())
+    return "" if title.lower() in NO_TITLES else title
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from html import unescape
 
+from birchbark.collection.file_readers.file import stated_title
 from birchbark.collection.file_readers.xml_parts import xml_parts
 from birchbark.collection.parsing.elements import elements
 from birchbark.collection.parsing.markup import plain_text
@@ -53,7 +54,7 @@ def readable_parts(raw: bytes) -> dict[str, str]:
 def property_title(parts: Mapping[str, str]) -> str:
     """Return the title among the properties of a file; empty if there is none."""
     found = (_TITLE.search(parts.get(name, "")) for name in PROPERTIES)
-    return next((" ".join(unescape(title[1]).split()) for title in found if title), "")
+    return next((stated_title(unescape(title[1])) for title in found if title), "")
 
 
 def as_pandoc_reads(parts: Mapping[str, str], raw: bytes) -> bytes:

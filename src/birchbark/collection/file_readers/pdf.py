@@ -7,16 +7,15 @@ from bisect import bisect_left
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.file import Fields, File, stated_title
 from birchbark.collection.file_readers.ocr import Ocr
 from birchbark.collection.file_readers.pdf_entries import entries
 from birchbark.errors import InputError
+from birchbark.records import PAGE_BREAK
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
 
-PAGE_BREAK = "\f"  # precedes every page but the first one
-PLACEHOLDERS = {"(anonymous)", "untitled"}  # that programs write for lack of a title
 _LINE_BREAK = re.compile(r"(?<=\S)[^\S\n]*+\n\s*+(?=\S)")
 _HYPHEN = re.compile("[\x02\ufffe]\\s*")  # PDFium's mark for a hyphen at the end of a line
 _CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"[A-Z]+\Z")
@@ -41,7 +40,7 @@ def read_pdf(file: File) -> Fields:
     ocr = Ocr(file.intake)
     try:
         with pypdfium2.PdfDocument(file.raw) as document:
-            title = " ".join(document.get_metadata_value("Title").split())
+            title = stated_title(document.get_metadata_value("Title"))
             if document.get_formtype():
                 document.init_forms()
             texts = [_read_page(document, index, ocr) for index in range(len(document))]
@@ -53,7 +52,6 @@ def read_pdf(file: File) -> Fields:
         raise InputError("the PDF cannot be read: it has no pages, or they are all damaged")
     in_capitals = set(_CAPITALS.findall(" ".join(filter(None, texts))))
     pages = (_join_divided(text or "", in_capitals) for text in texts)
-    title = "" if title.lower() in PLACEHOLDERS else title
     return {"title": title, "text": f"\n{PAGE_BREAK}".join(pages).rstrip()}
 
 

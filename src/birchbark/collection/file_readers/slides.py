@@ -8,12 +8,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
-from birchbark.collection.file_readers.file import Fields, File
-from birchbark.collection.file_readers.pdf import PAGE_BREAK
+from birchbark.collection.file_readers.file import Fields, File, stated_title
 from birchbark.collection.file_readers.slide_text import PageText, attributes_of, text_of
 from birchbark.collection.file_readers.xml_parts import xml_parts
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
+from birchbark.records import PAGE_BREAK
 
 PRESENTATION = "ppt/presentation.xml"
 RELATION, NO_RELATIONS = "Relationship", b"<none/>"
@@ -22,7 +22,6 @@ RELATED_TEXT = (
     "/chart",
     "/notesSlide",
 )  # relations of a slide to what has its text
-NO_TITLES = ("powerpoint presentation", "untitled")  # that programs write for lack of a title
 MOST_SLIDES = 2_000
 
 Parts = Mapping[str, bytes]
@@ -60,8 +59,8 @@ def _presentation(file: File, about: str, read_slides: Callable[[Parts], list[st
     if len(slides) > MOST_SLIDES:
         file.intake.note(f"presentation not read after {MOST_SLIDES:,} slides")
         del slides[MOST_SLIDES:]
-    title = text_of(parts[about], "title") if about in parts else ""
-    if not title or title.lower() in NO_TITLES:
+    title = stated_title(text_of(parts[about], "title")) if about in parts else ""
+    if not title:
         first = next((number for number, slide in enumerate(slides) if slide), None)
         if first is not None:
             title, _, slides[first] = slides[first].partition("\n")
