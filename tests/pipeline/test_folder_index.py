@@ -20,6 +20,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
+from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.upkeep.folder_index import (
     SyncedFolder,
     build_folder_index,
@@ -266,3 +267,18 @@ def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
     intake = Intake(None)
     sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), (), intake)
     assert intake.notes["document without text"] == 1
+
+
+def test_a_file_is_found_by_its_name(tmp_path: Path) -> None:
+    """By the words of its path, also if it has no others; they are no part of what models read."""
+    folder = tmp_path / "files"
+    (folder / "tax_2023").mkdir(parents=True)
+    (folder / "tax_2023" / "invoice-acme.txt").write_text("Nothing that tells.")
+    (folder / "notes.txt").write_text("A canoe of birch bark.")
+    index = build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
+    searcher = Searcher(tmp_path / "index", ())
+    for query in ("invoice", "acme", "tax 2023"):
+        [hit] = searcher.search(query).hits
+        assert hit.document.doc_id == "tax_2023/invoice-acme.txt"
+        assert hit.document.contents == "Nothing that tells."
+    assert not index.unread_fields

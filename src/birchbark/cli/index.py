@@ -194,18 +194,19 @@ def build(
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.locate import load_vocabulary
     from birchbark.collection.parsing.intake import Intake
-    from birchbark.index.build_index import Schema
 
     check_given_options()
     refuse_existing(directory, replace=replace)
     static = vectors != NO_VECTORS
     computed = vectors if static else None
     precomputations = make_precomputations(tokens, computed, pooling, vector_bits, segments)
-    analyzer = analyzer or default_schema(collection, format_name).analyzer
+    default = default_schema(collection, format_name)
+    analyzer = analyzer or default.analyzer
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None
-    schema = Schema(
-        analyzer,
-        wordpieces,
+    schema = replaced(
+        default,
+        analyzer=analyzer,
+        vocabulary=wordpieces,
         keywords=keywords,
         forward=forward_index,
         weighted=_parse_weighted(weighted),

@@ -134,10 +134,13 @@ class Manifest:
 
     @property
     def unread_fields(self) -> tuple[str, ...]:
-        """The document fields that are searched, but not read by models."""
-        without_text = {*self.keywords, *self.weighted}
-        searched = [f for name, of in self.fields.items() if name not in without_text for f in of]
-        return tuple(dict.fromkeys(f for f in searched if f not in ("title", *self.read_fields)))
+        """The document fields that are searched, but not read by models.
+
+        Fields to filter by, such as the path of a file, need not be read.
+        """
+        read = {*self.keywords, *self.weighted, "title", *self.read_fields}
+        searched = [source for sources in self.fields.values() for source in sources]
+        return tuple(dict.fromkeys(source for source in searched if source not in read))
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """Return the text of each indexed field. document: the fields of a document."""

@@ -19,7 +19,9 @@ from birchbark.records import Document
 
 Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
 Watch = Callable[[Iterable[Document]], Iterable[Document]]
-FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, keywords=KEYWORDS)
+# The names of files and folders are searched, too: a scan may have no other words.
+SEARCHED = {defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path")}
+FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, fields=SEARCHED, keywords=KEYWORDS)
 
 
 class SyncedFolder(NamedTuple):
