@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from birchbark.index.index import Index
 from birchbark.index.part import Part
 from birchbark.records import Document
-from birchbark.retrieve.match import ALL, AND, Selection
+from birchbark.retrieve.match import ALL, AND, OR, Match, Selection
 from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.retrieve.rank_terms import candidates
 from birchbark.retrieve.vector_search import filter_masks
-from birchbark.text.analyzer import PARTS, analyzer
+from birchbark.text.analyzer import PARTS, Analyzer, analyzer
 from birchbark.text.normal_form import normal_form
 from birchbark.text.words import words
 
@@ -43,25 +43,21 @@ class AllowedDocuments(NamedTuple):
 
 
 class Phrase:
-    """Words that follow each other."""
+    """Words that follow each other.
 
-    def __init__(self, text: str) -> None:
-        """text: has at least one word."""
-        self.text, self.words = text, words(_comparable(text))
+    terms: those of the words, without those of their parts; none of stop words.
+    """
+
+    def __init__(self, text: str, of_words: Analyzer) -> None:
+        """text: has at least one word. of_words: see `_whole_words`."""
+        self.words, self.terms = words(_comparable(text)), set(of_words.terms(text))
+        self._distinct = set(self.words)
         self._sequence = f" {' '.join(self.words)} "
 
-    def terms(self, index: Index) -> set[str]:
-        """Return the terms of the words, without those of their parts; none of stop words."""
-        name = index.analyzer.name
-        whole = analyzer(name.removesuffix(PARTS)) if name.endswith(PARTS) else index.analyzer
-        return set(whole.terms(self.text))
-
-    def candidates(self, index: Index, allowed: Masks) -> Masks:
-        """Return which of the allowed documents have all terms of the phrase."""
-        terms = self.terms(index)
-        masks = {part.name: mask for part, mask in zip(index.parts, allowed, strict=True)}
-        selection = Selection(AND if terms else ALL, terms, {}, masks)
-        return candidates(index, index.fields, selection)
+    @property
+    def is_term(self) -> bool:
+        """Whether it is one word with one term, so that no document has to be read for it."""
+        return len(self.words) == len(self.terms) == 1
 
     def is_in(self, document: Document, fields: Sequence[str]) -> bool:
         """Whether one of the fields of a document, or its contents, has the phrase."""
@@ -70,7 +66,7 @@ class Phrase:
 
     def _is_in_text(self, text: str) -> bool:
         compared = _comparable(text)
-        if not all(word in compared for word in self.words):  # much faster than splitting it
+        if not all(word in compared for word in self._distinct):  # much faster than splitting it
             return False
         return self._sequence in f" {' '.join(words(compared))} "
 
@@ -84,31 +80,60 @@ def allowed_documents(
 ) -> AllowedDocuments:
     """Return the documents that the operators of a query allow.
 
+    An excluded word leaves out what has its term, so that -steam leaves out steams as well.
+
     is_late: whether to stop reading documents. Raises InputError for a malformed filter.
     """
+    of_words = _whole_words(index.analyzer)
+    phrases = [Phrase(text, of_words) for text in query.phrases]
+    excluded = [Phrase(text, of_words) for text in query.excluded]
     allowed = filter_masks(index, {})
     for field, text in query.filters:
         _keep(allowed, filter_masks(index, {field: text}))
-    phrases = [Phrase(text) for text in query.phrases]
-    for phrase in phrases:  # what lacks the terms of any of them need not be read for another
-        _keep(allowed, phrase.candidates(index, allowed))
+    # first what is fast, since documents that are left out need not be read
+    terms = {term for phrase in excluded if phrase.is_term for term in phrase.terms}
+    _drop(allowed, _having(index, OR, terms, allowed))
+    for phrase in phrases:
+        _keep(allowed, _having_terms(index, phrase, allowed))
     unread = [np.zeros_like(mask) for mask in allowed]
     for phrase in phrases:
         _read(index, phrase, allowed, unread, is_late)
-    for excluded in map(Phrase, query.excluded):
-        found = excluded.candidates(index, allowed)
-        if len(excluded.words) > 1 or not excluded.terms(index):
-            _read(index, excluded, found, unread, is_late)
-        _keep(allowed, [~mask for mask in found])
-    _keep(allowed, [~mask for mask in unread])
+    for phrase in excluded:
+        if not phrase.is_term:
+            found = _having_terms(index, phrase, allowed)
+            if len(phrase.words) > 1 or not phrase.terms:
+                _read(index, phrase, found, unread, is_late)
+            _drop(allowed, found)
+    _drop(allowed, unread)
     masks = {part.name: mask for part, mask in zip(index.parts, allowed, strict=True)}
     return AllowedDocuments(masks, not any(mask.any() for mask in unread))
+
+
+def _whole_words(of_index: Analyzer) -> Analyzer:
+    """Return an analyzer without the terms of parts, which depend on capitals."""
+    whole = of_index.name.removesuffix(PARTS)
+    return of_index if whole == of_index.name else analyzer(whole)
+
+
+def _having_terms(index: Index, phrase: Phrase, allowed: Masks) -> Masks:
+    """Return which of the allowed documents have all terms of a phrase; all if it has none."""
+    return _having(index, AND if phrase.terms else ALL, phrase.terms, allowed)
+
+
+def _having(index: Index, match: Match, terms: set[str], allowed: Masks) -> Masks:
+    masks = {part.name: mask for part, mask in zip(index.parts, allowed, strict=True)}
+    return candidates(index, index.fields, Selection(match, terms, {}, masks))
 
 
 def _keep(masks: Masks, others: Masks) -> None:
     """Leave out of `masks` what is not in `others`."""
     for mask, other in zip(masks, others, strict=True):
         mask &= other
+
+
+def _drop(masks: Masks, others: Masks) -> None:
+    """Leave out of `masks` what is in `others`."""
+    _keep(masks, [~mask for mask in others])
 
 
 def _read(

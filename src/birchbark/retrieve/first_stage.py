@@ -104,12 +104,7 @@ class FirstStage:
     def allowing(
         self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
     ) -> FirstStage:
-        """Return this stage for candidates among these documents.
-
-        Args:
-            allowed: See `FirstStage.allowed`.
-            match: Replaces the match. Default None: that of this stage.
-        """
+        """Return this stage for candidates among these documents; match: None for its own."""
         return dataclasses.replace(self, allowed=allowed, match=match or self.match)
 
     def selection(self, match: Match, terms: Collection[str]) -> Selection:
