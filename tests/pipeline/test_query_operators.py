@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
-from birchbark.retrieve.allowed_documents import allowed_documents
+from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.query_language import parse_query
 from birchbark.retrieve.rm3 import RM3
@@ -217,9 +218,16 @@ def test_beside_other_filters(searcher: Searcher) -> None:
 
 
 def test_late_phrases(index: Index) -> None:
-    """Documents that were not read for a phrase in time are left out, and this is told."""
+    """Documents that were not read for a phrase in time are left out until a search reads them."""
     assert allowed_ids(index, 'steam -"the engine"', late=True) == ({"bees"}, False)
     assert allowed_ids(index, "x -steam", late=True) == ({"bees"}, True)
+    known, times = KnownPhrases(), chain([False], repeat(True))
+    query = parse_query('"steam engine"')
+    first = allowed_documents(index, query, lambda: next(times), known)
+    assert not first.exact
+    assert sum(int(mask.sum()) for mask in first.masks.values()) in range(1, len(WITH_PHRASE))
+    again = chain([False] * (len(index.parts) - 1), repeat(True))
+    assert allowed_documents(index, query, lambda: next(again), known).exact
     answer = Searcher(index, Ranker(WordScorer())).search('"steam engine"', 10, NO_TIME)
     assert {hit.document.doc_id for hit in answer.hits} == WITH_PHRASE
 

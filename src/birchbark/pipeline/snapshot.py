@@ -13,8 +13,7 @@ from birchbark.index.index import Index
 from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
 from birchbark.pipeline.reading.reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.recently_used import RecentlyUsed
-from birchbark.retrieve.allowed_documents import AllowedDocuments, allowed_documents
+from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
@@ -26,7 +25,6 @@ from birchbark.score.scorer import Scorer
 
 PHRASE_SHARE = 0.5  # of a search's time, to look for phrases in documents
 PHRASE_SECONDS = 0.05  # that are taken for it in any case
-CACHED_DOCUMENTS = 100_000_000  # of which it is remembered whether queries allow them, a byte each
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Snapshot:
         )
         self._readers: list[RankerReaders] = []
         self._nearest: DenseEngine | None = None
-        self._allowed: RecentlyUsed[object, AllowedDocuments] = RecentlyUsed(CACHED_DOCUMENTS)
+        self._phrases = KnownPhrases()
         self.terms = TermIndex(self.engine, self._tokens)
 
     def engine_for(self, reranked: bool) -> IndexEngine | DenseEngine:
@@ -109,20 +107,11 @@ class Snapshot:
                 found=str(query),
                 remedy="add a word, or search for it literally (--literal, or literal in requests)",
             )
-        allowed = self._allowed_documents(query, deadline)
+        seconds = max(PHRASE_SECONDS, PHRASE_SHARE * deadline.remaining)
+        until = Deadline(seconds if deadline.exists else None)
+        allowed = allowed_documents(self.index, query, lambda: until.passed, self._phrases)
         only_stop_words = query.phrases and not self.index.analyzer.terms(query.words)
         return engine.allowing(allowed.masks, ALL if only_stop_words else None), allowed.exact
-
-    def _allowed_documents(self, query: ParsedQuery, deadline: Deadline) -> AllowedDocuments:
-        key = query.filters, query.phrases, query.excluded
-        allowed = self._allowed.get(key)
-        if allowed is None:
-            seconds = max(PHRASE_SECONDS, PHRASE_SHARE * deadline.remaining)
-            until = Deadline(seconds if deadline.exists else None)
-            allowed = allowed_documents(self.index, query, lambda: until.passed)
-            if allowed.exact:
-                self._allowed.add(key, allowed, sum(map(len, allowed.masks.values())))
-        return allowed
 
     def readers(self, ranker: Ranker) -> RankerReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""

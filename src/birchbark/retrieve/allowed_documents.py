@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from birchbark.index.index import Index
 from birchbark.index.part import Part
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
 from birchbark.retrieve.match import ALL, AND, OR, Match, Selection
 from birchbark.retrieve.query_language import ParsedQuery
@@ -26,6 +27,8 @@ from birchbark.text.normal_form import normal_form
 from birchbark.text.words import words
 
 READ_AT_ONCE = 64  # documents, before it is asked again whether time is up
+REMEMBERED = 100_000_000  # documents of all phrases together, a byte each
+UNREAD, HAS, LACKS = 0, 1, 2  # what is known of a document and a phrase
 
 Masks = list[NDArray[np.bool_]]  # for each part, (documents,)
 
@@ -75,15 +78,43 @@ def _comparable(text: str) -> str:
     return normal_form(text).lower()
 
 
+class KnownPhrases:
+    """Which documents of an index have which phrases, as far as they were read.
+
+    A search goes on where the one before had no time to. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._states: RecentlyUsed[tuple[str, ...], list[NDArray[np.int8]]]
+        self._states = RecentlyUsed(REMEMBERED)
+
+    def states(self, index: Index, phrase: Phrase) -> list[NDArray[np.int8]]:
+        """Return for each part what is known of its documents, (documents,), to be completed.
+
+        index: the same in all calls.
+        """
+        key = tuple(phrase.words)
+        states = self._states.get(key)
+        if states is None:
+            states = [np.full(part.documents, UNREAD, np.int8) for part in index.parts]
+            self._states.add(key, states, sum(map(len, states)))
+        return states
+
+
 def allowed_documents(
-    index: Index, query: ParsedQuery, is_late: Callable[[], bool] = lambda: False
+    index: Index,
+    query: ParsedQuery,
+    is_late: Callable[[], bool] = lambda: False,
+    known: KnownPhrases | None = None,
 ) -> AllowedDocuments:
     """Return the documents that the operators of a query allow.
 
     An excluded word leaves out what has its term, so that -steam leaves out steams as well.
 
-    is_late: whether to stop reading documents. Raises InputError for a malformed filter.
+    is_late: whether to stop reading documents. known: what was read before in this index. Raises
+    InputError for a malformed filter.
     """
+    known = known or KnownPhrases()
     of_words = _whole_words(index.analyzer)
     phrases = [Phrase(text, of_words) for text in query.phrases]
     excluded = [Phrase(text, of_words) for text in query.excluded]
@@ -97,12 +128,12 @@ def allowed_documents(
         _keep(allowed, _having_terms(index, phrase, allowed))
     unread = [np.zeros_like(mask) for mask in allowed]
     for phrase in phrases:
-        _read(index, phrase, allowed, unread, is_late)
+        _read(index, phrase, allowed, unread, is_late, known)
     for phrase in excluded:
         if not phrase.is_term:
             found = _having_terms(index, phrase, allowed)
             if len(phrase.words) > 1 or not phrase.terms:
-                _read(index, phrase, found, unread, is_late)
+                _read(index, phrase, found, unread, is_late, known)
             _drop(allowed, found)
     _drop(allowed, unread)
     masks = {part.name: mask for part, mask in zip(index.parts, allowed, strict=True)}
@@ -137,20 +168,27 @@ def _drop(masks: Masks, others: Masks) -> None:
 
 
 def _read(
-    index: Index, phrase: Phrase, masks: Masks, unread: Masks, is_late: Callable[[], bool]
+    index: Index,
+    phrase: Phrase,
+    masks: Masks,
+    unread: Masks,
+    is_late: Callable[[], bool],
+    known: KnownPhrases,
 ) -> None:
     """Leave documents out of `masks` that lack the phrase.
 
     Documents that are not read, because time is up, stay in them and are added to `unread`.
     """
-    for part, mask, late in zip(index.parts, masks, unread, strict=True):
-        numbers = np.flatnonzero(mask & ~late)
+    states = known.states(index, phrase)
+    for part, mask, late, state in zip(index.parts, masks, unread, states, strict=True):
+        numbers = np.flatnonzero(mask & (state == UNREAD))
         for begin in range(0, len(numbers), READ_AT_ONCE):
             if is_late():
-                late[numbers[begin:]] = True
                 break
             for number, document in _documents(index, part, numbers[begin : begin + READ_AT_ONCE]):
-                mask[number] = phrase.is_in(document, index.fields)
+                state[number] = HAS if phrase.is_in(document, index.fields) else LACKS
+        late |= mask & (state == UNREAD)
+        mask &= state != LACKS
 
 
 def _documents(
