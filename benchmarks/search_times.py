@@ -57,7 +57,7 @@ class TimedSearch:
                 break
             fresh = searcher or self._searcher()
             start = time.perf_counter()
-            answer = fresh.search(query.text)
+            answer = fresh.search(fresh.parse(query.text, literal=True))
             times.append(1000 * (time.perf_counter() - start))
             if not answer.stats.exact:
                 raise AssertionError(f"{self._row.name}: the answer is not exact")

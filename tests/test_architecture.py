@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "collection": {"artifact"},
     "text": set(),
     "index": {"artifact", "compiled", "processors", "recently_used", "text"},
-    "retrieve": {"artifact", "index", "text"},
+    "retrieve": {"recently_used", "artifact", "index", "text"},
     "segment": set(),
     "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score", "text"},
     "checkpoint": {"artifact", "text"},

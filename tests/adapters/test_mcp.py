@@ -157,3 +157,42 @@ def test_command(tmp_path: Path, bert: Path) -> None:
         return []
 
     assert "canoes.md" in with_client(server, use)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"birch bark"', ["canoe"]),
+        ("“steam drives” iron", ["engine"]),
+        ("river -birch", ["bridge"]),
+        ('birch -"birch bark"', ["forest"]),
+        ("canoe kind:boat", ["long"]),
+        ("canoe -kind:boat", ["canoe"]),
+        ("river -kind:boat -stone -bark", ["forest"]),
+        ("http://river", None),
+        ("river - birch", None),
+    ],
+)
+def test_operators(searcher: Searcher, query: str, expected: list[str] | None) -> None:
+    """An agent's queries have the operators that those of Python have."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(searcher, "notes")
+    found = [d["doc_id"] for d in call(server, "search", query=query)["documents"]]
+    assert found == [hit.document.doc_id for hit in searcher.search(query, 5).hits]
+    assert expected is None or found == expected
+
+
+def test_literal_queries(searcher: Searcher) -> None:
+    """Nothing in a literal query is an operator, and a query that finds nothing says so."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(searcher, "notes")
+    literal = call(server, "search", query="river -birch", literal=True)["documents"]
+    assert {d["doc_id"] for d in literal} == {"canoe", "bridge", "forest"}
+    nothing = call(server, "search", query='"bark birch"')
+    assert nothing["notes"] == ['no document matches with "bark birch"']
+    with pytest.raises(RuntimeError, match="nothing to search for"):
+        call(server, "search", query="-birch")
+    read = [call(server, "explain", doc_id="canoe", query=text) for text in ('"bark"', "bark")]
+    assert read[0] == read[1]

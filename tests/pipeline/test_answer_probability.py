@@ -18,6 +18,7 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.query_language import literal_query
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS
@@ -83,8 +84,9 @@ def test_an_improbable_best_hit_is_told(index: Index) -> None:
     assert not probably_unanswered([high, low])
     assert not probably_unanswered([hit(None)])
     assert not probably_unanswered([])
-    assert search_notes(index, "birch", {}, [low], by_terms=True) == [NO_ANSWER]
-    assert search_notes(index, "birch", {}, [high], by_terms=True) == []
+    birch = literal_query("birch")
+    assert search_notes(index, birch, {}, [low], by_terms=True) == [NO_ANSWER]
+    assert search_notes(index, birch, {}, [high], by_terms=True) == []
 
 
 def test_hits_are_cut_by_it() -> None:

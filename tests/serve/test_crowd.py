@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from birchbark.pipeline.answers.answer import Answer, SearchStats
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
+from birchbark.retrieve.query_language import literal_query
 from birchbark.serve.admission import AdmissionControl, BusyError
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
 from birchbark.serve.disconnect import cancel_on_disconnect
@@ -219,7 +220,7 @@ def test_a_search_ends_after_a_disconnect() -> None:
         return Answer((), SearchStats())
 
     async def leave() -> None:
-        stream = AnswerStream("q", 0.0, intermediate=True)
+        stream = AnswerStream(literal_query("q"), 0.0, intermediate=True)
         with ThreadPoolExecutor(1) as pool:
             running = asyncio.wrap_future(pool.submit(stream.run, search))
             answers = stream.answers(running)
@@ -269,7 +270,7 @@ def test_a_stream_yields_the_first_and_the_latest_answer() -> None:
         return Answer((), SearchStats(candidates=9))
 
     async def late() -> list[int]:
-        stream = AnswerStream("q", 0.0, intermediate=True)
+        stream = AnswerStream(literal_query("q"), 0.0, intermediate=True)
         with ThreadPoolExecutor(1) as pool:
             running = asyncio.wrap_future(pool.submit(stream.run, search))
             await asyncio.wait([running])

@@ -200,6 +200,28 @@ def test_the_best_hits_can_be_shown_newest_first(browser: Any, tmp_path: Path) -
         made.context.close()
 
 
+def test_operators_are_shown_and_can_be_taken_literally(page: Any) -> None:
+    """A query's phrases and exclusions are chips; a button searches for the same text literally."""
+    ask(page, 'river "birch bark" -iron')
+    page.wait_for_selector("#operators button")
+    assert page.locator("#operators .chip").all_inner_texts() == [
+        "with “birch bark”",
+        "without “iron”",
+    ]
+    page.wait_for_selector("#status:has-text('ranked by')")
+    assert page.locator("#hits li").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.click("#operators button")
+    page.wait_for_function("() => document.querySelectorAll('#hits li').length === 4")
+    assert "literal=true" in page.evaluate("location.hash")
+    assert page.locator("#operators .chip").all_inner_texts() == ["taken literally"]
+    page.click("#operators button")
+    page.wait_for_function("() => document.querySelectorAll('#hits li').length === 1")
+    ask(page, "birch river")
+    page.wait_for_function("() => document.querySelectorAll('#hits li').length === 3")
+    assert page.locator("#operators").is_hidden()
+
+
 def test_hits_have_evidence_in_context(page: Any) -> None:
     """Segments are marked and scores itemised; the page fits the width of a phone."""
     ask(page, "birch river")

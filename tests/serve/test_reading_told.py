@@ -22,6 +22,7 @@ from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.query_language import literal_query
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
 from birchbark.serve import answer_stream
@@ -164,7 +165,7 @@ def test_the_first_answer_with_all_evidence_is_not_delayed(
         return Answer((read,), SearchStats(candidates=9))
 
     async def received() -> list[int]:
-        stream = AnswerStream("q", time.monotonic(), intermediate=True)
+        stream = AnswerStream(literal_query("q"), time.monotonic(), intermediate=True)
         with ThreadPoolExecutor(1) as pool:
             running = asyncio.wrap_future(pool.submit(stream.run, search))
             candidates = []

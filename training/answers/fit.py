@@ -127,7 +127,7 @@ def cases(
     share = searcher.rankers[0].interpolation.evidence_weight * searcher.rankers[0].embedding_share
     found = []
     for kind, text in asked:
-        hits = searcher.search(text, 5).hits
+        hits = searcher.search(searcher.parse(text, literal=True), 5).hits
         passage = max((segment.score for segment in hits[0].segments), default=0) if hits else 0
         embedding = hits[0].embedding / share if hits else 0
         found.append({"kind": kind, "passage": float(passage), "embedding": float(embedding)})

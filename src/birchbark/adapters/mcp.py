@@ -28,7 +28,17 @@ MAX_TOP = 50
 MAX_CHARACTERS = 100_000
 
 DocId = Annotated[str, Field(description="The doc_id of a document that a search found.")]
-Query = Annotated[str, Field(description="A question or keywords, in plain words.")]
+Query = Annotated[
+    str,
+    Field(
+        description='A question or keywords, in plain words. If needed, with operators: "exact '
+        'phrase"; -word or -"phrase" for documents without it; field:value or -field:value for '
+        "documents with or without this value of a field; before:2024-05, after:2024-05-01."
+    ),
+]
+Literal = Annotated[
+    bool, Field(description='Whether nothing in the query is an operator, as for "-Wall".')
+]
 
 
 class Sentence(BaseModel):
@@ -130,6 +140,7 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
                 "descending order. By default, the best come first.",
             ),
         ] = None,
+        literal: Literal = False,
     ) -> Found:
         """Find the documents that answer a query, with their most relevant sentences."""
         joined = {
@@ -137,8 +148,9 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
             for name, value in (filters or {}).items()
         }
         with _told():
-            answer = searcher.search(query, top, budget, filters=joined)
-            notes = searcher.notes(query, answer, joined)
+            parsed = searcher.parse(query, literal=literal)
+            answer = searcher.search(parsed, top, budget, filters=joined)
+            notes = searcher.notes(parsed, answer, joined)
             ordered = sorted_by_field(answer, sort) if sort else answer
         documents = list(map(_found, ordered.hits))
         return Found(documents=documents, exact=answer.stats.exact, notes=notes)
@@ -176,11 +188,12 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
     if searcher.rankers:
 
         @server.tool(title="Find what a document says about a query", annotations=read_only)
-        def explain(doc_id: DocId, query: Query) -> Explanation:
+        def explain(doc_id: DocId, query: Query, literal: Literal = False) -> Explanation:
             """Find the sentences of a document that are most relevant to a query."""
             with _told():
                 _document(searcher, doc_id)
-                found = searcher.evidence(doc_id, query, budget)
+                parsed = searcher.parse(query, literal=literal)
+                found = searcher.evidence(doc_id, parsed, budget)
             return Explanation(
                 doc_id=doc_id,
                 title=found.hit.document.title,

@@ -135,7 +135,8 @@ class BirchbarkRetriever(pt.Transformer):
         rows: list[tuple[object, ...]] = []
         rankers = () if self.first_stage_only else None
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
-            hits = self.index.search(query, self.top, rankers=rankers).hits
+            literal = self.index.parse(query, literal=True)  # topics have no operators
+            hits = self.index.search(literal, self.top, rankers=rankers).hits
             rows += [
                 (qid, query, hit.document.doc_id, hit.score, rank) for rank, hit in enumerate(hits)
             ]

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     help="Time for the answer, such as 500ms or 2s, including the time to load the models. "
     "Documents that cannot be scored in time follow in the order of first stage and embedding.",
 )
+@option("--literal", is_flag=True, help="Take TEXT as it is: nothing in it is an operator.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per hit, each on a line.")
 def command(
     index: Path,
@@ -78,13 +79,19 @@ def command(
     order: str | None,
     first_stage_only: bool,
     budget: float | None,
+    literal: bool,
     as_json: bool,
     scores: Path | None,
     device: str,
     threads: int | None,
     **choices: Any,
 ) -> None:
-    """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates."""
+    """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates.
+
+    TEXT may have operators: "exact phrase", -word, -"phrase", FIELD:VALUE, -FIELD:VALUE,
+    before:2024-05, after:2024-05-01. Put it in single quotation marks, so that the shell keeps
+    them: 'jaguar "top speed" -car type:pdf'.
+    """
     started = time.perf_counter()
     from birchbark.deadline import NO_TIME
     from birchbark.pipeline.answers.sort_hits import sorted_by_field
@@ -109,15 +116,16 @@ def command(
         Searcher, index, first_stage=stage, vector_match=match, loaded=for_queries
     )
     searcher = open_searcher(model=())
+    query = searcher.parse(text, literal=literal)
     if match is not None and match.used:
         report_missing_vectors(searcher.index)
     rankers: Sequence[Ranker] = ()
     with progress("searching"):
         if first_stage_only:
-            answer = searcher.search(text, top)
+            answer = searcher.search(query, top)
         else:
             with ThreadPoolExecutor(1) as pool:  # loads what is needed later
-                pool.submit(searcher.search, text, 1)  # compiled code
+                pool.submit(searcher.search, query, 1)  # compiled code
                 loaded = make_rankers(models, **choices, auto_int8=on_cpu)
                 pool.submit(_open_scorers, loaded)
                 with stored_scores(loaded, scores) as rankers:
@@ -126,11 +134,11 @@ def command(
                         searcher.warm_up()
                     loaded_at = time.perf_counter()
                     remaining = budget and max(budget - (loaded_at - started), NO_TIME)
-                    answer = searcher.search(text, top, remaining)
+                    answer = searcher.search(query, top, remaining)
                     seconds = time.perf_counter() - loaded_at
     shown = answer if min_probability is None else answer.above(min_probability)
     _print_hits(shown if order is None else sorted_by_field(shown, order), rankers, as_json)
-    for note in searcher.notes(text, answer, stage.filters):
+    for note in searcher.notes(query, answer, stage.filters):
         notify(note)
     if len(shown.hits) < len(answer.hits):
         left_out = plural(len(answer.hits) - len(shown.hits), "hit")

@@ -32,14 +32,17 @@ from birchbark.pipeline.search import (
 )
 from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings
+from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings, Snapshot
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
+from birchbark.retrieve.dense_engine import DenseEngine
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.query_language import ParsedQuery, literal_query, parse_query
 from birchbark.retrieve.remote_ranking import RemoteRankers
-from birchbark.retrieve.spelling import correct_query
+from birchbark.retrieve.spelling import correct_parsed
 from birchbark.retrieve.vector_match import VectorMatch
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.scorer import Scorer
@@ -49,7 +52,7 @@ from birchbark.segment.passages import Passages
 from birchbark.segment.sentences import sentences
 
 SHOWN_SEGMENTS = 256  # of a document that is opened
-REMOTE_SECONDS = 1.0  # for other processes to rank, where nothing is scored
+QUICK_SECONDS = 1.0  # for other processes to rank, or to look for phrases, where nothing is scored
 
 
 class DocumentEvidence(NamedTuple):
@@ -61,6 +64,12 @@ class DocumentEvidence(NamedTuple):
 
 def _memory_cache(scorer: Scorer) -> MemoryCache:
     return MemoryCache(scorer.width)
+
+
+def _parsed(snapshot: Snapshot, query: str | ParsedQuery) -> ParsedQuery:
+    if isinstance(query, ParsedQuery):
+        return query
+    return parse_query(text_of(query, "the query"), snapshot.index.keywords)
 
 
 class Searcher:
@@ -146,9 +155,20 @@ class Searcher:
         """Load everything that is loaded on first use, so that the first search is not slow."""
         warm_up(self._last.get().engine_for(bool(self.rankers)), self.rankers, "warm up")
 
+    def parse(self, query: str, *, literal: bool = False) -> ParsedQuery:
+        """Parse a query, to search for it or to tell what was understood.
+
+        Args:
+            query: The query; see docs/how-to/query-syntax.md for its operators.
+            literal: Whether nothing in it is an operator, as for `-Wall`. Defaults to False.
+        """
+        if literal:
+            return literal_query(text_of(query, "the query"))
+        return _parsed(self._last.get(), query)
+
     def search(
         self,
-        query: str,
+        query: str | ParsedQuery,
         top: int = defaults.TOP,
         budget: float | None = None,
         *,
@@ -160,7 +180,9 @@ class Searcher:
         """Return the best hits for a query, best first; see `birchbark.search`.
 
         Args:
-            query: The query.
+            query: The query, or what `parse` returned for it. `"exact phrase"`, `-word`,
+                `field:value`, `before:2024-05` and others restrict what is found, see
+                docs/how-to/query-syntax.md; models read the query without them.
             top: Maximum number of documents; copies are one hit. Defaults to 10.
             budget: Maximum time in seconds. Defaults to None: no limit.
             rankers: One or more stages to use instead of `Searcher.rankers`; `()` for the first
@@ -177,15 +199,18 @@ class Searcher:
                 function that returns the answer so far. Does nothing by default.
 
         Returns:
-            The hits, and how much was scored to find them.
+            The hits, and how much was scored to find them. If time did not suffice to look for the
+            query's phrases in all documents, those that were not read are left out, and the answer
+            is not exact.
 
         Raises:
             InputError: As in `birchbark.search`; candidates are `nearest`, and the index has no
-                vectors.
+                vectors; the query has only exclusions and filters.
             ArtifactError: The index was replaced by one that does not fit this searcher.
         """
         deadline = deadline_for(budget)
         snapshot = self._last.get()
+        parsed = _parsed(snapshot, query)
         stages = self.rankers if rankers is None else stages_of(rankers)
         readers = [snapshot.readers(ranker) for ranker in stages]
         usual = engine = snapshot.engine_for(bool(stages))
@@ -200,38 +225,61 @@ class Searcher:
         exact = engine is usual
         if filters:
             engine = engine.filtered(filters)
+        engine, all_read = snapshot.narrowed(engine, parsed, deadline)
         # without time to score, there must still be some to rank
-        ranked = Deadline(REMOTE_SECONDS) if budget == NO_TIME else deadline
+        ranked = Deadline(QUICK_SECONDS) if budget == NO_TIME else deadline
         remote = self._remote.search(lambda: ranked.remaining) if self._remote else None
         if remote:
             engine = engine.ranking_by(remote)
         terms = snapshot.terms
         answer = search_with_readers(
-            engine, query, readers, top, deadline, terms=terms, on_progress=on_progress
+            engine, parsed.words, readers, top, deadline, terms=terms, on_progress=on_progress
         )
         if remote:
             answer = answer.without_shards(remote.missing)
-        return answer if exact else answer.as_inexact()
+        return answer if exact and all_read else answer.as_inexact()
 
-    def facets(self, query: str, filters: Mapping[str, str] | None = None) -> list[Facet]:
+    def facets(
+        self, query: str | ParsedQuery, filters: Mapping[str, str] | None = None
+    ) -> list[Facet]:
         """Count the values of keyword fields among a search's candidates.
 
         The fields are those that divide the candidates (see `count_facets`).
 
-        Raises InputError for a filter by a field that is not a keyword field.
+        Args:
+            query: The query.
+            filters: The filters of the search. Defaults to None: none.
+
+        Raises:
+            InputError: A filter is by a field that is not a keyword field.
         """
         snapshot = self._last.get()
-        engine = snapshot.engine_for(bool(self.rankers))
-        if filters:
-            engine = engine.filtered(filters)
-        if self._remote:
-            engine = engine.ranking_by(self._remote.search(lambda: REMOTE_SECONDS))
+        parsed = _parsed(snapshot, query)
+        engine = self._quick(snapshot, snapshot.engine_for(bool(self.rankers)), parsed, filters)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
-        candidates = engine.rank(query, depth).doc_ids
+        candidates = engine.rank(parsed.words, depth).doc_ids
         return count_facets(engine.documents(candidates), snapshot.index.keywords)
 
+    def _quick(
+        self,
+        snapshot: Snapshot,
+        engine: IndexEngine | DenseEngine,
+        query: ParsedQuery,
+        filters: Mapping[str, str] | None,
+    ) -> IndexEngine | DenseEngine:
+        """Return the engine for a query where nothing is scored."""
+        if filters:
+            engine = engine.filtered(filters)
+        engine, _ = snapshot.narrowed(engine, query, Deadline(QUICK_SECONDS))
+        if self._remote:
+            engine = engine.ranking_by(self._remote.search(lambda: QUICK_SECONDS))
+        return engine
+
     def notes(
-        self, query: str, answer: Answer, filters: Mapping[str, str] | None = None
+        self,
+        query: str | ParsedQuery,
+        answer: Answer,
+        filters: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Say why a search found nothing, or only documents that probably do not answer the query.
 
@@ -244,20 +292,23 @@ class Searcher:
             Sentences for a person; none for most searches.
         """
         snapshot = self._last.get()
-        engine = snapshot.engine.filtered(filters) if filters else snapshot.engine
-        if self._remote:
-            engine = engine.ranking_by(self._remote.search(lambda: REMOTE_SECONDS))
-        by_terms = bool(len(engine.rank(query, 1)))
-        return search_notes(snapshot.index, query, filters or {}, answer.hits, by_terms=by_terms)
+        parsed = _parsed(snapshot, query)
+        engine = self._quick(snapshot, snapshot.engine, parsed, filters)
+        by_terms = bool(len(engine.rank(parsed.words, 1)))
+        return search_notes(snapshot.index, parsed, filters or {}, answer.hits, by_terms=by_terms)
 
-    def correct(self, query: str) -> str | None:
-        """Return the query without its likely misspellings, None if none seems misspelt."""
-        return correct_query(self._last.get().index, text_of(query, "the query"))
+    def correct(self, query: str | ParsedQuery) -> str | None:
+        """Return the query without its likely misspellings, None if none seems misspelt.
+
+        Only words and phrases that are looked for are corrected.
+        """
+        snapshot = self._last.get()
+        return correct_parsed(snapshot.index, _parsed(snapshot, query))
 
     def evidence(
         self,
         doc_id: str,
-        query: str,
+        query: str | ParsedQuery,
         budget: float | None = None,
         *,
         on_batch: Callable[[], object] = lambda: None,
@@ -287,12 +338,13 @@ class Searcher:
         """
         if not self.rankers:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
-        query, plan = text_of(query, "the query"), ReadingPlan(segments=SHOWN_SEGMENTS)
+        snapshot, plan = self._last.get(), ReadingPlan(segments=SHOWN_SEGMENTS)
+        parsed = _parsed(snapshot, query)
         ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
         if isinstance(ranker.segmenter, Passages):
             ranker = replace(ranker, segmenter=sentences)
-        readers = self._last.get().readers(ranker)
-        scoring = score_documents(readers, query, [doc_id], Deadline(budget, on_batch=on_batch))
+        read, deadline = parsed.words or str(parsed), Deadline(budget, on_batch=on_batch)
+        scoring = score_documents(snapshot.readers(ranker), read, [doc_id], deadline)
         if not scoring.stats.exact:
             raise DeadlineError("time does not suffice for the document", where=doc_id)
         return DocumentEvidence(scoring.hits()[0], scoring.stats)

@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from birchbark.deadline import Deadline
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
 from birchbark.pipeline.reading.reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.match import ALL
+from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.retrieve.term_overlap import KnownTokens, TermIndex
 from birchbark.retrieve.vector_match import VectorMatch
 from birchbark.score.scorer import Scorer
+
+PHRASE_SHARE = 0.5  # of a search's time, to look for phrases in documents
+PHRASE_SECONDS = 0.05  # that are taken for it in any case
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class Snapshot:
         )
         self._readers: list[RankerReaders] = []
         self._nearest: DenseEngine | None = None
+        self._phrases = KnownPhrases()
         self.terms = TermIndex(self.engine, self._tokens)
 
     def engine_for(self, reranked: bool) -> IndexEngine | DenseEngine:
@@ -82,6 +90,28 @@ class Snapshot:
                 self.index, settings.stage, match, settings.load, settings.rankers
             )
         return self._nearest
+
+    def narrowed(
+        self, engine: IndexEngine | DenseEngine, query: ParsedQuery, deadline: Deadline
+    ) -> tuple[IndexEngine | DenseEngine, bool]:
+        """Return an engine with only the documents that a query's operators allow.
+
+        Also returns whether time sufficed to look for its phrases in all documents. InputError for
+        a malformed filter, and for a query that has nothing but exclusions and filters.
+        """
+        if not query.restricted:
+            return engine, True
+        if not query.words:
+            raise InputError(
+                "the query has nothing to search for: it only leaves documents out",
+                found=str(query),
+                remedy="add a word, or search for it literally (--literal, or literal in requests)",
+            )
+        seconds = max(PHRASE_SECONDS, PHRASE_SHARE * deadline.remaining)
+        until = Deadline(seconds if deadline.exists else None)
+        allowed = allowed_documents(self.index, query, lambda: until.passed, self._phrases)
+        only_stop_words = query.phrases and not self.index.analyzer.terms(query.words)
+        return engine.allowing(allowed.masks, ALL if only_stop_words else None), allowed.exact
 
     def readers(self, ranker: Ranker) -> RankerReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""

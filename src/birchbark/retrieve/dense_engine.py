@@ -22,9 +22,10 @@ from birchbark.retrieve.first_stage import (
     matching_documents,
     rank_query,
 )
+from birchbark.retrieve.match import ALL, Match
 from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.retrieve.vector_match import CandidateScores, VectorMatch
-from birchbark.retrieve.vector_search import StoredVectors, filter_masks
+from birchbark.retrieve.vector_search import StoredVectors, live_masks
 from birchbark.text.analyzer import Analyzer
 
 
@@ -135,6 +136,14 @@ class DenseEngine:
         other.stage = self.stage.filtered(filters)
         return other
 
+    def allowing(
+        self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
+    ) -> DenseEngine:
+        """Return an engine whose candidates are among these documents; see `IndexEngine`."""
+        other = copy(self)
+        other.stage = self.stage.allowing(allowed, match)
+        return other
+
     def ranking_by(self, rank_terms: RankTerms) -> DenseEngine:
         """Return an engine that ranks by terms with `rank_terms`; see `IndexEngine`."""
         other = copy(self)
@@ -186,7 +195,7 @@ class DenseEngine:
     def _nearest(self, query: str, depth: int) -> list[NDArray[np.bool_]]:
         """Return a mask (documents,) of the nearest documents for each part of the index."""
         count = self.match.nearest(depth)
-        allowed = filter_masks(self.index, self.stage.filters)
+        allowed = live_masks(self.index, self.stage.selection(ALL, ()))
         if not count or not self._embedding.has_tokens(query):
             return [np.zeros_like(mask) for mask in allowed]
         masks = self._vectors.nearest_documents(self._embedding.embed(query), allowed, count)

@@ -11,6 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from birchbark.arguments import check_instance
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
@@ -20,6 +23,7 @@ from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import idf
 from birchbark.retrieve.first_stage import FirstStage, model_of, rank_query
 from birchbark.retrieve.impacts import Impacts
+from birchbark.retrieve.match import Match
 from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.text.analyzer import Analyzer
 
@@ -107,6 +111,17 @@ class IndexEngine:
             InputError: If the engine already has another filter of one of these fields.
         """
         return replace(self, stage=self.stage.filtered(filters))
+
+    def allowing(
+        self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
+    ) -> IndexEngine:
+        """Return an engine whose candidates are among these documents; see `FirstStage`.
+
+        Args:
+            allowed: Name of a part of the index → which of its documents may be candidates.
+            match: Replaces the match of the first stage. Default None: its own.
+        """
+        return replace(self, stage=self.stage.allowing(allowed, match))
 
     def ranking_by(self, rank_terms: RankTerms) -> IndexEngine:
         """Return this engine with another `rank_terms`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -50,6 +50,8 @@ class FirstStage:
             those of all documents. Default: empty.
         expansion: `RM3` settings to expand each query with terms from the first field of the best
             documents; None for no expansion. Default None.
+        allowed: Name of a part of the index → which of its documents may be candidates, bool
+            (documents,); see `retrieve/allowed_documents.py`. Default None: all of them.
     """
 
     model: WeightingModel = dataclasses.field(default_factory=BM25)
@@ -58,6 +60,7 @@ class FirstStage:
     match: Match = OR
     filters: Mapping[str, str] = dataclasses.field(default_factory=dict)
     expansion: RM3 | None = None
+    allowed: Mapping[str, NDArray[np.bool_]] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("fields", "field_models", "filters"):
@@ -97,6 +100,16 @@ class FirstStage:
             if self.filters[name] != filters[name]:
                 raise InputError(f"documents are already filtered by another value of {name!r}")
         return dataclasses.replace(self, filters={**self.filters, **filters})
+
+    def allowing(
+        self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
+    ) -> FirstStage:
+        """Return this stage for candidates among these documents; match: None for its own."""
+        return dataclasses.replace(self, allowed=allowed, match=match or self.match)
+
+    def selection(self, match: Match, terms: Collection[str]) -> Selection:
+        """Return which documents this stage allows, with `match` for `terms`."""
+        return Selection(match, terms, self.filters, self.allowed)
 
     @property
     def name(self) -> str:
@@ -219,7 +232,7 @@ def matching_documents(
 ) -> list[NDArray[np.bool_]]:
     """Return for each part which documents are candidates for the original query, (documents,)."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
-    return candidates(index, stage.fields, Selection(stage.match, terms, stage.filters))
+    return candidates(index, stage.fields, stage.selection(stage.match, terms))
 
 
 def matching_ids(
@@ -274,7 +287,7 @@ def rank_expanded(
         ranks = rank_terms if selection.allowed is None else rank
         return ranks(index, weights, models, statistics, selection, depth)
 
-    by_terms = Selection(stage.match, terms, stage.filters)
+    by_terms = stage.selection(stage.match, terms)
     if extra is None:
         return best(by_terms)
     allowed = {part.name: mask for part, mask in zip(index.parts, extra.documents, strict=True)}

@@ -9,6 +9,7 @@ import numpy as np
 
 from birchbark.index.index import Index
 from birchbark.index.part import PartField
+from birchbark.retrieve.query_language import ParsedQuery, PartKind
 from birchbark.text.words import placed_words, words
 
 SHORTEST = 5  # letters of a word that may be corrected
@@ -18,6 +19,20 @@ FEWEST = 2  # documents that a similar word is in, unless there are only a few h
 BEGINNING = 3  # letters that a word and its stem have in common
 CONSIDERED = 5  # similar terms of which documents are read
 SEEN_DOCUMENTS = 3  # that are read to learn how a term is written
+
+
+def correct_parsed(index: Index, query: ParsedQuery) -> str | None:
+    """Return a query with its words and phrases corrected by `correct_query`; None if none was.
+
+    What it leaves out, and its filters, stay as they are.
+    """
+    read = (PartKind.TEXT, PartKind.PHRASE)
+    corrected = [
+        (part.kind in read and correct_query(index, part.source)) or part.source
+        for part in query.parts
+    ]
+    text = "".join(corrected)
+    return text if text != str(query) else None
 
 
 def correct_query(index: Index, query: str) -> str | None:

@@ -131,7 +131,12 @@ def _vector_starts(folder: RowFolder) -> Numbers:
 
 def filter_masks(index: Index, filters: Mapping[str, str]) -> list[NDArray[np.bool_]]:
     """Return for each part which live documents have the values in `filters`, bool (documents,)."""
-    selection, masks = Selection(ALL, (), filters), []
+    return live_masks(index, Selection(ALL, (), filters))
+
+
+def live_masks(index: Index, selection: Selection) -> list[NDArray[np.bool_]]:
+    """Return for each part which live documents a selection does not exclude, (documents,)."""
+    masks = []
     for part in index.parts:
         with part.reporting_damage():
             excluded = selection.excluded(index, part)

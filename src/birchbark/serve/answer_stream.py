@@ -13,6 +13,7 @@ from birchbark.pipeline.answers.search_notes import probably_unanswered
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.serve.schemas import SearchResponse, Timings
 from birchbark.serve.serialize import serialize_answer
 
@@ -37,11 +38,12 @@ class AnswerStream:
     The first answer is always yielded. After it, a newer answer replaces one not yet yielded. The
     first answer in which every hit has evidence is not delayed.
 
-    rankers: the stages of the search, which must be set before it begins; none by default.
+    query: what is searched for. rankers: the stages of the search, which must be set before it
+    begins; none by default.
     """
 
     def __init__(
-        self, query: str, start: float, *, sort: str | None = None, intermediate: bool
+        self, query: ParsedQuery, start: float, *, sort: str | None = None, intermediate: bool
     ) -> None:
         """Must be called in the event loop.
 
@@ -49,7 +51,7 @@ class AnswerStream:
         start: the time of the request on the monotonic clock. intermediate: whether to yield
         answers before the final one.
         """
-        self._query, self._start, self._sort, self._intermediate = query, start, sort, intermediate
+        self.query, self._start, self._sort, self._intermediate = query, start, sort, intermediate
         self._seconds_waited = 0.0
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         self._unsent: list[SearchResponse] = []
@@ -129,7 +131,7 @@ class AnswerStream:
         unanswered = probably_unanswered(answer.hits)
         if self._sort:
             answer = sorted_by_field(answer, self._sort, complete=complete)
-        return serialize_answer(answer, self._query, self.rankers, timings, unanswered=unanswered)
+        return serialize_answer(answer, self.query, self.rankers, timings, unanswered=unanswered)
 
 
 def _milliseconds(seconds: float) -> float:

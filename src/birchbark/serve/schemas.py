@@ -36,6 +36,7 @@ RANKED_BY = (
     "the same candidates; by the first stage alone; or by the embedding's stored vectors, over all "
     "documents."
 )
+LITERAL = 'Whether nothing in the query is an operator, as for "-Wall".'
 MAX_FILTERS = 20
 ID_SCHEMA = {
     "type": ["string", "integer", "null"],
@@ -77,7 +78,11 @@ class ErrorResponse(BaseModel):
 class SearchRequest(StrictRequest):
     """A search. Missing fields default to the service's settings."""
 
-    query: QueryText = Field(examples=["how long do I have to return a parcel"])
+    query: QueryText = Field(
+        description='Words or a question, and operators: "exact phrase", -word, -"phrase", '
+        "field:value, -field:value, before:2024-05, after:2024-05-01.",
+        examples=["how long do I have to return a parcel"],
+    )
     top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
     by: RankedBy = Field(
         "bert",
@@ -106,6 +111,7 @@ class SearchRequest(StrictRequest):
         "code.",
     )
     sort: Sort | None = Field(None, description=SORT)
+    literal: bool = Field(False, description=LITERAL)
 
 
 class SearchParameters(StrictRequest):
@@ -123,10 +129,11 @@ class SearchParameters(StrictRequest):
         description="FIELD=FILTER that all hits must meet; repeat for several fields.",
     )
     sort: Sort | None = Field(None, description=SORT)
+    literal: bool = Field(False, description=LITERAL)
 
     def as_request(self) -> SearchRequest:
         """Return the same search as a request; InputError for a malformed filter."""
-        settings = self.model_dump(include={"top", "by", "budget_ms", "sort"})
+        settings = self.model_dump(include={"literal", "top", "by", "budget_ms", "sort"})
         return SearchRequest(query=self.q, filters=parse_filters(self.filter), **settings)
 
 
@@ -230,10 +237,22 @@ class Timings(BaseModel):
     total: float
 
 
+class ParsedQueryResponse(BaseModel):
+    """How a query was understood."""
+
+    words: str = Field(description="What ranks, and what models read.")
+    phrases: list[str] = Field(description="Phrases that all hits have.")
+    excluded: list[str] = Field(description="Words and phrases that no hit has.")
+    filters: list[tuple[str, str]] = Field(
+        description="Fields and filters (see `filters` of the request) that all hits meet."
+    )
+
+
 class SearchResponse(BaseModel):
     """The hits of a search, best first."""
 
     query: str
+    parsed: ParsedQueryResponse
     hits: list[HitResponse]
     max_score: float | None = Field(
         description="The highest score that a hit can have; null if there is no limit."

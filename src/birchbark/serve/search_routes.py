@@ -22,6 +22,7 @@ from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
 from birchbark.serve.original_files import send_file
 from birchbark.serve.schemas import (
+    LITERAL,
     MAX_FILTERS,
     AttentionRequest,
     DocumentResponse,
@@ -45,6 +46,7 @@ RequiredQuery = Annotated[str, Query(min_length=1, max_length=MAX_QUERY_CHARACTE
 Filters = Annotated[
     Sequence[str], Query(max_length=MAX_FILTERS, description="FIELD=VALUE; repeat for several.")
 ]
+Literal = Annotated[bool, Query(description=LITERAL)]
 OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 
 
@@ -65,16 +67,19 @@ def search_routes(service: Service) -> APIRouter:
         return await cancel_on_disconnect(request, service.search(parameters.as_request()))
 
     @routes.get("/facets", tags=["search"])
-    async def facets(query: RequiredQuery, filter: Filters = ()) -> FacetsResponse:
+    async def facets(
+        query: RequiredQuery, filter: Filters = (), literal: Literal = False
+    ) -> FacetsResponse:
         """Count the values of fields among the candidates of a search."""
-        filters = parse_filters(filter)
-        found = await service.run_quick(lambda: service.searcher.facets(query, filters))
+        filters, parsed = parse_filters(filter), service.searcher.parse(query, literal=literal)
+        found = await service.run_quick(lambda: service.searcher.facets(parsed, filters))
         return FacetsResponse(facets=[FacetResponse(**asdict(f)) for f in found])
 
     @routes.get("/spelling", tags=["search"])
-    async def spelling(query: RequiredQuery) -> SpellingResponse:
+    async def spelling(query: RequiredQuery, literal: Literal = False) -> SpellingResponse:
         """Return the query without its likely misspellings."""
-        correction = await service.run_quick(lambda: service.searcher.correct(query))
+        parsed = service.searcher.parse(query, literal=literal)
+        correction = await service.run_quick(lambda: service.searcher.correct(parsed))
         return SpellingResponse(correction=correction)
 
     @routes.post(
@@ -99,10 +104,14 @@ def search_routes(service: Service) -> APIRouter:
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])
     async def document(
-        doc_id: DocId, request: Request, query: OptionalQuery = None
+        doc_id: DocId,
+        request: Request,
+        query: OptionalQuery = None,
+        literal: Literal = False,
     ) -> DocumentResponse:
         """Return a document; with a query, also its segments with their scores."""
-        return await cancel_on_disconnect(request, service.document(doc_id, query))
+        found = service.document(doc_id, query, literal=literal)
+        return await cancel_on_disconnect(request, found)
 
     @routes.get("/files/{doc_id:path}", tags=["documents"], response_class=Response)
     def original_file(doc_id: DocId) -> Response:  # not async: reads the disk in a thread

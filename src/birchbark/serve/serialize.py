@@ -9,10 +9,12 @@ from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
+from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.serve.schemas import (
     DocumentResponse,
     EvidenceResponse,
     HitResponse,
+    ParsedQueryResponse,
     SearchResponse,
     Timings,
 )
@@ -25,7 +27,7 @@ LEAD = 300  # characters from the beginning of a document's text
 
 def serialize_answer(
     answer: Answer,
-    query: str,
+    query: ParsedQuery,
     rankers: Sequence[Ranker],
     timings: Timings,
     *,
@@ -37,7 +39,13 @@ def serialize_answer(
     none of the documents answers the query, by the best hit, which need not be the first here.
     """
     return SearchResponse(
-        query=query,
+        query=str(query),
+        parsed=ParsedQueryResponse(
+            words=query.words,
+            phrases=list(query.phrases),
+            excluded=list(query.excluded),
+            filters=list(query.filters),
+        ),
         hits=[serialize_hit(hit) for hit in answer.hits],
         max_score=rankers[0].max_score if len(rankers) == 1 else None,
         unanswered=unanswered,

@@ -153,14 +153,13 @@ class Service:
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
         rankers = choose_rankers(self.searcher, self.compare_embedding, request)
+        query = self.searcher.parse(request.query, literal=request.literal)
         with Span("search") as span:
             slot = await self.admission.acquire(
                 None if rankers is None else MAX_WAIT_SHARE * budget
             )
             span.note(budget_seconds=budget, wait_seconds=time.monotonic() - start)
-            stream = AnswerStream(
-                request.query, start, sort=request.sort, intermediate=intermediate
-            )
+            stream = AnswerStream(query, start, sort=request.sort, intermediate=intermediate)
             search = partial(self._search, request, stream, rankers, slot, start, budget)
             pool = self._scoring_pool if slot.may_score else self._quick_pool
             running = self._submit(slot, pool, partial(stream.run, search))
@@ -196,7 +195,7 @@ class Service:
             remaining = min(usable - waited, self.admission.fair_share(usable))
         run = partial(
             self.searcher.search,
-            request.query,
+            stream.query,
             request.top,
             filters=request.filters,
             candidates=_candidates(request, remaining),
@@ -215,8 +214,12 @@ class Service:
         mean = self._vectors_seconds or seconds
         self._vectors_seconds = mean + MEAN_WEIGHT * (seconds - mean)
 
-    async def document(self, doc_id: str, query: str | None) -> DocumentResponse:
+    async def document(
+        self, doc_id: str, query: str | None, *, literal: bool = False
+    ) -> DocumentResponse:
         """Return a document; with a query, also its segments with their scores.
+
+        literal: see `Searcher.parse`.
 
         Raises NotFoundError for an unknown document, and what `_run_scoring` raises.
         """
@@ -234,10 +237,11 @@ class Service:
             return await self.run_quick(read)
         if not self.searcher.rankers:
             raise InputError("this service has no model", remedy="leave out the query")
+        parsed = self.searcher.parse(query, literal=literal)
 
         def score(remaining: float, on_batch: Callable[[], None]) -> DocumentResponse:
             check()
-            hit, stats = self.searcher.evidence(doc_id, query, remaining, on_batch=on_batch)
+            hit, stats = self.searcher.evidence(doc_id, parsed, remaining, on_batch=on_batch)
             return serialize_document(hit.document, hit.segments, stats)
 
         return await self._run_scoring(score)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
@@ -11,7 +11,8 @@ from birchbark.pipeline.answers.facets import MAX_VALUES
 from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.retrieve.filters import Filter, filter_of
-from birchbark.retrieve.spelling import correct_query
+from birchbark.retrieve.query_language import ParsedQuery
+from birchbark.retrieve.spelling import correct_parsed
 from birchbark.retrieve.vector_search import filter_masks
 
 NO_ANSWER = "probably none of these documents answers this"
@@ -22,21 +23,28 @@ NO_VECTORS = (
 
 
 def search_notes(
-    index: Index, query: str, filters: Mapping[str, str], hits: Sequence[Hit], *, by_terms: bool
+    index: Index,
+    query: ParsedQuery,
+    filters: Mapping[str, str],
+    hits: Sequence[Hit],
+    *,
+    by_terms: bool,
 ) -> list[str]:
     """Return messages, in the order in which they should be read; none for most searches.
 
-    filters: those of the search. hits: what it found. by_terms: whether the first stage finds any
-    document by the query's terms.
+    filters: those of the search, beside those of the query itself. hits: what it found. by_terms:
+    whether the first stage finds any document by the query's terms.
     """
     notes, found = [], bool(hits)
     if probably_unanswered(hits):
         notes.append(NO_ANSWER)
-    if not index.analyzer.terms(query):
+    if not (index.analyzer.terms(query.words) or query.phrases):
         notes.append("the query has no terms: it holds only punctuation, stop words or the like")
-    unmet = [] if found else _unmet_filters(index, filters)
+    unmet = [] if found else _unmet_filters(index, [*filters.items(), *query.filters])
     if unmet:
         return [*notes, *unmet]
+    if not found and (query.phrases or query.excluded):
+        return [*notes, _no_allowed(index, query)]
     if found and by_terms:
         return notes
     notes.append(_no_matches(index, query, found))
@@ -51,10 +59,10 @@ def probably_unanswered(hits: Sequence[Hit]) -> bool:
     return probability is not None and probability < UNLIKELY
 
 
-def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
+def _unmet_filters(index: Index, filters: Iterable[tuple[str, str]]) -> list[str]:
     """Return a message for each filter that no document meets; it lists the values that exist."""
     messages = []
-    for name, text in filters.items():
+    for name, text in filters:
         if any(mask.any() for mask in filter_masks(index, {name: text})):
             continue
         values: set[str] = set()
@@ -74,10 +82,20 @@ def _unmet_filters(index: Index, filters: Mapping[str, str]) -> list[str]:
     return messages
 
 
-def _no_matches(index: Index, query: str, found: bool) -> str:
+def _no_allowed(index: Index, query: ParsedQuery) -> str:
+    """Return what to say if no document has all phrases of the query and nothing it excludes."""
+    wanted = [f'with "{phrase}"' for phrase in query.phrases]
+    unwanted = [f'without "{text}"' for text in query.excluded]
+    message = f"no document matches {' and '.join([*wanted, *unwanted])}"
+    return message + _correction(index, query)
+
+
+def _no_matches(index: Index, query: ParsedQuery, found: bool) -> str:
     """Return what to say if no document has any of the query's words."""
     words = "none of these documents has the words of the query; they are nearest in meaning"
-    correction = correct_query(index, query)
-    return (words if found else "no document matches") + (
-        f"; did you mean: {correction}" if correction else ""
-    )
+    return (words if found else "no document matches") + _correction(index, query)
+
+
+def _correction(index: Index, query: ParsedQuery) -> str:
+    correction = correct_parsed(index, query)
+    return f"; did you mean: {correction}" if correction else ""

@@ -16,8 +16,8 @@ const ORDERS = [["", "best first"], ["-modified", "newest first"], ["modified", 
 
 // chosen: field → value, of the current search. narrow: called with a field and the value to choose, "" for none.
 // sort: the current order; reorder: called with another one. dated: whether hits say when they were modified.
-export async function loadFilters(group, { query, filters: chosen, sort }, signal, narrow, { dated, reorder }) {
-  const given = new URLSearchParams({ query });
+export async function loadFilters(group, { query, literal, filters: chosen, sort }, signal, narrow, { dated, reorder }) {
+  const given = new URLSearchParams({ query, literal });
   for (const [field, value] of Object.entries(chosen)) given.append("filter", `${field}=${value}`);
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
   const values = new Map(facets.map(facet => [facet.field, facet]));

@@ -5,6 +5,7 @@ import { clearRankings, drawLines, showChanges, showColumns, showRanking } from 
 import { element } from "./dom.js";
 import { clearFilters, loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
+import { showOperators } from "./operators.js";
 import { closeDocument, openDocument, readDocument } from "./reader.js";
 import { counted, describe, firstStage, NO_RESULTS, rankers } from "./status.js";
 import { welcome } from "./welcome.js";
@@ -12,7 +13,7 @@ import { welcome } from "./welcome.js";
 const byId = name => document.getElementById(name);
 const TOP = 10, MOST = 100;  // results at first, and at most
 const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), more = byId("more");
-const state = { query: "", filters: {}, sort: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
+const state = { query: "", literal: false, filters: {}, sort: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
 const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
 const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
 const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
@@ -23,7 +24,7 @@ function chosenWeights() {
   return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
 }
 
-const request = by => ({ query: state.query, by, top: state.top, filters: state.filters, ...(by === "bert" && state.sort ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
+const request = by => ({ query: state.query, ...(state.literal ? { literal: true } : {}), by, top: state.top, filters: state.filters, ...(by === "bert" && state.sort ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
 const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 
 // Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
@@ -60,7 +61,7 @@ async function loadAbout(signal) {
 function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
-  if (newQuery) { state.top = TOP; more.hidden = true; clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = true; }
+  if (newQuery) { state.top = TOP; more.hidden = true; clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = byId("operators").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
@@ -86,6 +87,7 @@ async function searchOnce(signal, started, newQuery) {
   for await (answer of searchStream(request("bert"), signal)) {
     started();
     if (newQuery && first) {
+      showOperators(byId("operators"), answer.parsed, state.literal, takeLiterally);
       state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
       const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
       state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
@@ -119,7 +121,7 @@ stop.addEventListener("click", () => {
 });
 
 async function suggest(signal) {
-  const { correction } = await getJson(`/spelling?query=${encodeURIComponent(state.query)}`, signal).catch(() => ({}));
+  const { correction } = await getJson(`/spelling?${new URLSearchParams({ query: state.query, literal: state.literal })}`, signal).catch(() => ({}));
   if (!correction) return;
   const link = element("a", { href: `#${parameters({ q: correction })}` }, correction);
   byId("suggestion").replaceChildren("Did you mean ", link, "?");
@@ -129,6 +131,11 @@ async function suggest(signal) {
 function narrow(field, value) {
   const { [field]: _, ...others } = state.filters;
   state.filters = value ? { ...others, [field]: value } : others;
+  writeUrl();
+}
+
+function takeLiterally(literal) {
+  state.literal = literal;
   writeUrl();
 }
 
@@ -236,11 +243,12 @@ function showSearch(given) {
   queryField.value = state.query = (given.get("q") ?? "").trim();
   state.filters = Object.fromEntries(given.getAll("filter").map(text => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]));
   state.sort = given.get("sort") ?? "";
+  state.literal = given.get("literal") === "true";
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
   showText("");
-  byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = true;
+  byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = byId("operators").hidden = true;
   byId("welcome").hidden = false;
   run(async (signal, started) => {
     await loadAbout(signal);
@@ -249,12 +257,13 @@ function showSearch(given) {
   }, "Connecting…");
 }
 
-const showDocument = hit => readDocument(hit, state.query, () => state.about, () => writeUrl());
+const showDocument = hit => readDocument(hit, state, () => state.about, () => writeUrl());
 
 function parameters({ q = queryField.value.trim(), filters = state.filters, doc } = {}) {
   const given = new URLSearchParams({ q });
   for (const [field, value] of Object.entries(filters)) given.append("filter", `${field}=${value}`);
   if (state.sort) given.set("sort", state.sort);
+  if (state.literal) given.set("literal", "true");
   if (state.view === "compare") given.set("view", "compare");
   if (doc) given.set("doc", doc);
   return given;
@@ -266,7 +275,7 @@ function writeUrl(changes) {
   else { state.shown = null; readUrl(); }
 }
 
-byId("search-form").addEventListener("submit", event => { event.preventDefault(); writeUrl({ filters: queryField.value.trim() === state.query ? state.filters : {} }); });
+byId("search-form").addEventListener("submit", event => { event.preventDefault(); if (queryField.value.trim() !== state.query) state.literal = false; writeUrl({ filters: queryField.value.trim() === state.query ? state.filters : {} }); });
 error.querySelector("button").addEventListener("click", () => { state.shown = null; readUrl(); });
 for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => { setView(button.dataset.view); writeUrl(); });
 for (const name of ["a", "n"]) byId(name).addEventListener("input", onWeightInput);

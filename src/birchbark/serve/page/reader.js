@@ -22,7 +22,7 @@ export function closeDocument() {
 }
 
 // about: returns the service's settings, from /about; null until they are loaded. closed: called when the user closes the document.
-export async function readDocument(hit, query, about, closed) {
+export async function readDocument(hit, { query, literal }, about, closed) {
   controller?.abort();
   controller = new AbortController();
   const active = document.activeElement;  // not every browser focuses a clicked button
@@ -45,7 +45,7 @@ export async function readDocument(hit, query, about, closed) {
     sourceNote.replaceChildren(...source({ ...plain, source: plain.fields }, settings));
     note.textContent = query && settings.model ? "Scoring…" : "";
     if (!query || !settings.model) return;
-    const scored = await getJson(`${path}?query=${encodeURIComponent(query)}`, signal);
+    const scored = await getJson(`${path}?${new URLSearchParams({ query, literal })}`, signal);
     const best = Math.max(0, ...scored.segments.map(segment => segment.score));
     showSegments(scored, settings.attention && query, signal);
     showSteps(best);
