@@ -158,3 +158,12 @@ def test_a_mailbox_may_state_any_date(tmp_path: Path, first: str) -> None:
     documents = [document for _, document in read_folder(tmp_path, Intake())]
     assert [d.title for d in documents] == ["one", "two"]
     assert documents[0].text == "From here on."
+
+
+def test_a_mailbox_without_a_suffix_is_one(tmp_path: Path) -> None:
+    """As Thunderbird names its own; a text that begins with From is a text."""
+    messages = "From - Fri Mar 01 10:00:00 2024\nSubject: one\n\nText.\n"
+    (tmp_path / "Inbox").write_text(messages)
+    (tmp_path / "poem").write_text("From here on\nthe river: wide.\n")
+    documents = [document for _, document in read_folder(tmp_path, Intake())]
+    assert [(d.title, d.fields["type"]) for d in documents] == [("one", "email"), ("", "text")]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from birchbark.collection.file_readers.file import ReadFile
 from birchbark.collection.file_readers.mail import read_mail
-from birchbark.collection.file_readers.mbox import read_mbox
+from birchbark.collection.file_readers.mbox import is_mailbox, read_mbox
 from birchbark.collection.file_readers.pandoc import (
     is_manual_page,
     pandoc_installed,
@@ -63,6 +63,7 @@ TEXT = FileType("text", read_text)
 CODE = FileType("code", read_code)
 MANUAL_PAGE = FileType("manual page", read_manual_page, pandoc_installed, is_manual_page)
 NAMED_LIKE_TEXT = FileType("text", read_text, accepts=is_text)
+MAILBOX = FileType("mailbox", read_mbox)
 MARKDOWN, HTML = FileType("markdown", read_markdown), FileType("html", read_html)
 OF_SUFFIX = {
     **dict.fromkeys((".txt", ".text"), TEXT),
@@ -72,7 +73,7 @@ OF_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv"), FileType("table", read_table)),
     ".pdf": FileType("pdf", read_pdf, pdfium_installed),
     ".eml": FileType("email", read_mail),
-    ".mbox": FileType("mailbox", read_mbox),
+    ".mbox": MAILBOX,
     ".docx": _by_pandoc("word", "docx"),
     ".pptx": FileType("powerpoint", read_pptx),
     ".odp": FileType("opendocument", read_odp),
@@ -95,6 +96,11 @@ OF_SUFFIX = {
         CODE,
     ),
 }
+
+
+def type_by_contents(kind: FileType, raw: bytes) -> FileType:
+    """Return the type of a file whose name indicates `kind`, by its bytes if that tells little."""
+    return MAILBOX if kind is NAMED_LIKE_TEXT and is_mailbox(raw) else kind
 
 
 def suffixes(path: Path) -> str:

@@ -30,6 +30,11 @@ def read_mbox(file: File) -> Contents:
     return Contents(None, _messages(raw, file.intake))
 
 
+def is_mailbox(raw: bytes) -> bool:
+    """Return whether a file begins as a mailbox does, which mail programs name without a suffix."""
+    return bool(_FROM.match(raw))
+
+
 def _messages(raw: bytes, intake: Intake) -> Iterator[ContainedFile]:
     """Yield the messages, without the lines before them and the quotation marks of mboxrd."""
     starts = [found for found in _FROM.finditer(raw) if _after_blank(raw, found.start())]

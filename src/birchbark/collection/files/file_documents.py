@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from birchbark.collection.file_readers.file import ContainedFile, Contents, Fields, File
-from birchbark.collection.file_readers.file_types import FileType, file_type, suffixes
+from birchbark.collection.file_readers.file_types import (
+    FileType,
+    file_type,
+    suffixes,
+    type_by_contents,
+)
 from birchbark.collection.files.language import language_of
 from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.errors import InputError, first_line
@@ -48,6 +53,7 @@ class _Around(NamedTuple):
 
 def _parts(file: File, doc_id: str, kind: FileType, around: _Around) -> Iterator[Part]:
     names: Counter[str] = Counter()
+    kind = type_by_contents(kind, file.raw)
     try:
         contents = _contents(file, kind)
         if contents and contents.fields is not None:
