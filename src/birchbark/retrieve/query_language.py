@@ -3,7 +3,8 @@
 "exact phrase"      the words follow each other; typographic quotation marks do as well
 -word  -"a phrase"  documents with it are left out
 field:value         a filter (see filters.py) of a keyword field of the index; field:"two words" for
-                    exactly this value; -field:value for all others
+                    exactly this value, field:"two words"* for all that begin with it; -field:value
+                    for all others; modified:2024-05 for any day of May 2024
 before:2024-05      documents modified before May 2024; after:2024-05-01 on this day or later
 
 An operator begins the query or follows white space. Everything else is text: quotation marks
@@ -22,12 +23,13 @@ from enum import Enum
 from birchbark.retrieve.filters import filter_of
 from birchbark.text.words import words
 
+DATES = ("modified", "date")  # fields of which a value may be a part of a date
 BEFORE, AFTER, MODIFIED = "before", "after", "modified"  # the operators on a field, and the field
 
 _MARKS = '"“”„‟«»＂'  # any of them opens or closes a phrase
 _TOKEN = re.compile(
     rf"(?<!\S)(?P<minus>-)?(?:(?P<field>[^\s:{_MARKS}]++):)?"
-    rf"(?:[{_MARKS}](?P<quoted>[^{_MARKS}]*+)[{_MARKS}](?!\w)|(?P<value>[^\s{_MARKS}]\S*+))"
+    rf"(?:[{_MARKS}](?P<quoted>[^{_MARKS}]*+)[{_MARKS}](?P<more>\*)?(?!\w)|(?P<value>[^\s{_MARKS}]\S*+))"
 )
 _DATE = re.compile(r"(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?", re.ASCII)
 
@@ -150,6 +152,10 @@ def _filter(token: re.Match[str], fields: Mapping[str, str]) -> QueryPart | None
         return None
     if field := fields.get(name) or fields.get(name.lower()):
         value = token["value"] if quoted is None else filter_of(quoted)
+        if token["more"] and "|" not in (quoted or ""):
+            value = f"{quoted}*"
+        elif field in DATES and (period := _period(value)):
+            value = f"{period[1]}*"
         if negated:
             value = value.removeprefix("!") if value.startswith("!") else f"!{value}"
         return QueryPart(token[0], PartKind.FILTER, value, field)
