@@ -35,6 +35,8 @@ ALIKE = [
     ("O\u00b4Brien", "O'Brien"),
     ("D\u2032Arcy", "D'Arcy"),
     ("Xİzmir", "Xizmir"),
+    ("Но\u0301вгород", "Новгород"),
+    ("\u2f08\u2f2f", "人工"),
 ]
 
 

@@ -8,11 +8,13 @@ may be the mark of a footnote, and stays outside the word before it.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 from unicodedata import category, decomposition, normalize
 
 APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02bb\u00b4\u2032\uff07"
+_STRESSED = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")
 _BLANKS = "\u200b\u202f"  # separate words, but are not white space by the rules for words
 _IN_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl"}  # Unicode's general categories
 
@@ -27,10 +29,12 @@ class _Replacements(dict[int, str]):
         character = chr(code)
         if _unseen().match(character):
             new = ""
-        elif category(character) in _IN_WORDS or decomposition(character).startswith("<sub>"):
-            new = normalize("NFKC", character)
         else:
-            new = character
+            usual = normalize("NFKC", character)
+            # of other signs, those that stand for one letter, such as Kangxi radicals
+            in_words = category(character) in _IN_WORDS or (len(usual) == 1 and usual.isalpha())
+            is_subscript = decomposition(character).startswith("<sub>")
+            new = usual if in_words or is_subscript else character
         self[code] = new
         return new
 
@@ -45,8 +49,13 @@ _WORDS[ord("\u0149")] = "'n"  # ŉ, whose usual form begins with an apostrophe
 
 
 def normal_form(text: str) -> str:
-    """Return `text` in the form in which words are compared; ASCII stays as it is."""
-    return text if text.isascii() else normalize("NFC", text.translate(_WORDS))
+    """Return `text` in the form in which words are compared; ASCII stays as it is.
+
+    Stress marks of Cyrillic vowels are left out; й and ё stay.
+    """
+    if text.isascii():
+        return text
+    return _STRESSED.sub("", normalize("NFC", text.translate(_WORDS)))
 
 
 def usual_letters(text: str) -> str:
