@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from pathlib import Path
 
@@ -167,3 +168,32 @@ def test_a_mailbox_without_a_suffix_is_one(tmp_path: Path) -> None:
     (tmp_path / "poem").write_text("From here on\nthe river: wide.\n")
     documents = [document for _, document in read_folder(tmp_path, Intake())]
     assert [(d.title, d.fields["type"]) for d in documents] == [("one", "email"), ("", "text")]
+
+
+def test_a_message_in_base64_is_read() -> None:
+    """Though only 7bit, 8bit and binary are allowed for attached messages (RFC 2046)."""
+    inner = b"Subject: inner\n\nThe words of the message.\n"
+    raw = (
+        b"Content-Type: multipart/mixed; boundary=X\n\n--X\n\nsee attached\n--X\n"
+        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"
+        + base64.encodebytes(inner)
+        + b"--X--\n"
+    )
+    text, [attached], _ = mail(raw)
+    assert text == "see attached"
+    assert attached.raw == inner
+
+
+def test_readings_above_characters_are_left_out(tmp_path: Path) -> None:
+    """The characters are one word then, also if an end tag is missing."""
+    page = "<p>これは<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rt>きょう</ruby>の</p><p>two</p>"
+    (tmp_path / "a.html").write_text(f"<html><body>{page}</body></html>")
+    [(_, document)] = read_folder(tmp_path, Intake())
+    assert document.text == "これは東京の\n\ntwo"
+
+
+def test_entities_of_markdown_are_characters(tmp_path: Path) -> None:
+    """Outside fenced code, and only with their semicolon."""
+    (tmp_path / "a.md").write_text("M&uuml;ller &copy=1 &#233;t&eacute;\n\n```\na &amp; b\n```")
+    [(_, document)] = read_folder(tmp_path, Intake())
+    assert document.text == "Müller &copy=1 été\n\n```\na &amp; b\n```"

@@ -102,6 +102,14 @@ def test_hyphens_at_the_end_of_a_line(
     assert text == expected
 
 
+def test_a_compound_that_the_file_has_elsewhere_keeps_its_hyphen(tmp_path: Path) -> None:
+    """Also with another capital; other words are joined."""
+    lines = ("A Well-known poet, the well-", "known painter and the paint-", "ings.")
+    drawing = drawn(*((60, 700 - 14 * n, line) for n, line in enumerate(lines)))
+    text, _ = read(tmp_path, pdf(drawing))
+    assert text == "A Well-known poet, the well-known painter and the paintings."
+
+
 FORM = (
     "/FT /Tx /T (applicant) /V (Walrus Smith)",
     "/FT /Tx /T (f1) /TU (Town) /V (Bonn)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -123,6 +124,13 @@ def _decoded(raw: bytes, encoding: str, piece: _Piece) -> str:
         return raw.decode("cp1252", errors="replace")
 
 
+def _message(part: Message, inner: Message) -> bytes:
+    """Return an attached message, also one in base64, which is not allowed but read by programs."""
+    raw = inner.as_bytes()
+    encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+    return b64decode(raw.strip()) if encoding == "base64" else raw
+
+
 def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterator[ContainedFile]:
     """Yield the attached files. headers: what their documents inherit."""
     for piece in islice(attached, MOST_ATTACHMENTS):
@@ -130,7 +138,7 @@ def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterato
             inner = piece.part.get_payload()
             if isinstance(inner, list) and inner and isinstance(inner[0], Message):
                 try:
-                    yield ContainedFile("message.eml", inner[0].as_bytes())
+                    yield ContainedFile("message.eml", _message(piece.part, inner[0]))
                 except Exception:  # as when it declares parts, but has none
                     file.intake.note("attached e-mail not read, since it is damaged")
                 continue

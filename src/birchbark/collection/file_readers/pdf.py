@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _LINE_BREAK = re.compile(r"(?<=\S)[^\S\n]*+\n\s*+(?=\S)")
 _HYPHEN = re.compile("[\x02\ufffe]\\s*")  # PDFium's mark for a hyphen at the end of a line
 _CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"[A-Z]+\Z")
+_COMPOUND = re.compile(r"\b[^\W\d_]+-[^\W\d_]+\b")
+_LETTERS, _LAST_LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]+\Z")
 LONGEST_WORD = 50  # letters
 
 
@@ -50,8 +52,9 @@ def read_pdf(file: File) -> Fields:
         file.intake.note("damaged page of a PDF not read")
     if texts.count(None) == len(texts):
         raise InputError("the PDF cannot be read: it has no pages, or they are all damaged")
-    in_capitals = set(_CAPITALS.findall(" ".join(filter(None, texts))))
-    pages = (_join_divided(text or "", in_capitals) for text in texts)
+    whole = " ".join(filter(None, texts))
+    known = {*_CAPITALS.findall(whole), *map(str.lower, _COMPOUND.findall(whole))}
+    pages = (_join_divided(text or "", known) for text in texts)
     return {"title": title, "text": f"\n{PAGE_BREAK}".join(pages).rstrip()}
 
 
@@ -105,11 +108,12 @@ def _on_one_line(first: tuple[float, float], second: tuple[float, float]) -> boo
     return 2 * (min(high, other_high) - max(low, other_low)) >= smaller > 0
 
 
-def _join_divided(text: str, in_capitals: set[str]) -> str:
+def _join_divided(text: str, known: set[str]) -> str:
     """Return the text without the hyphens that divide a word at the end of a line.
 
-    A hyphen belongs to the word beside a digit or capital: COVID-19, Jean-Paul. It divides one that
-    is in capitals if the file has the whole word elsewhere. in_capitals: the words in capitals.
+    A hyphen belongs to the word beside a digit or capital, as in COVID-19 and Jean-Paul, and in a
+    compound that the file has elsewhere. It divides one that is in capitals if the file has the
+    whole word elsewhere. known: the words in capitals, and the compounds in lower case.
     """
 
     def joined(found: re.Match[str]) -> str:
@@ -121,7 +125,9 @@ def _join_divided(text: str, in_capitals: set[str]) -> str:
         if not after or any(character.isdigit() or character.isupper() for character in beside):
             ends = _CAPITALS_LAST.search(before), _CAPITALS.match(after)
             word = "".join(end[0] for end in ends if end)
-            return "" if all(ends) and word in in_capitals else "-"
-        return ""
+            return "" if all(ends) and word in known else "-"
+        sides = _LAST_LETTERS.search(before), _LETTERS.match(after)
+        compound = "-".join(side[0].lower() for side in sides if side)
+        return "-" if compound in known else ""
 
     return _HYPHEN.sub(joined, text)

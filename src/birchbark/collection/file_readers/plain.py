@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from html import unescape
 
 from birchbark.collection.file_readers.file import Fields, File
 from birchbark.collection.file_readers.front_matter import split_front_matter
@@ -13,6 +15,7 @@ MOST_PER_LINE, SHORT = 300, 10_000
 # Fields that are text as well.
 ABOUT = ("subtitle", "description", "summary", "abstract", "tags", "keywords", "aliases")
 _DATA = re.compile("[A-Za-z0-9+/=]{200,}")
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
 _SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
@@ -55,12 +58,22 @@ def read_markdown(file: File) -> Fields:
     code. The text begins with what the front matter says about it.
     """
     fields, lines = split_front_matter(file.decode().split("\n"))
+    lines = list(_without_entities(lines))
     about = [text for name in ABOUT if (text := fields.get(name, ""))]
     if not fields.get("title", "").strip():
         fields |= _by_heading(lines)
     else:
         fields["text"] = "\n".join(lines).lstrip("\n")
     return {**fields, "text": "\n\n".join([*about, fields["text"]])}
+
+
+def _without_entities(lines: list[str]) -> Iterator[str]:
+    """Yield the lines with &eacute; and the like as characters, outside fenced code."""
+    fenced = False
+    for line in lines:
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        plain = fenced or "&" not in line
+        yield line if plain else _ENTITY.sub(lambda found: unescape(found[0]), line)
 
 
 def _by_heading(lines: list[str]) -> Fields:

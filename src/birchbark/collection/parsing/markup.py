@@ -18,6 +18,8 @@ INLINE = frozenset(
     ).split()
 )
 
+READINGS = ("rt", "rp")  # how characters are read, and the brackets around that
+RUBY = (*READINGS, "rb", "rtc")
 SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate blocks
 # Elements of pages, by tag or by ARIA role, that are not what a page is about.
 NAVIGATION_TAGS = frozenset("nav footer search select".split())
@@ -43,10 +45,12 @@ class _Text(HTMLParser):
         self.title: list[str] = []
         self.body: list[str] = []
         self._ignored = 0
-        self._in_title = False
+        self._in_title = self._in_reading = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._ignored += tag in IGNORED
+        # what is above characters; its end may be missing
+        self._in_reading = tag in READINGS or (self._in_reading and tag in INLINE)
         self._in_title |= tag == "title" and not self.title  # SVG elements have titles as well
         self._break(tag)
 
@@ -56,10 +60,11 @@ class _Text(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._ignored = max(0, self._ignored - (tag in IGNORED))
         self._in_title &= tag != "title"
+        self._in_reading &= tag in INLINE and tag != "ruby"
         self._break(tag)
 
     def _break(self, tag: str) -> None:
-        if tag not in INLINE:
+        if tag not in INLINE and tag not in RUBY:
             self.body.append(SOFT_BREAKS.get(tag, "\n\n"))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
@@ -74,7 +79,7 @@ class _Text(HTMLParser):
         return end + len(mark)
 
     def handle_data(self, data: str) -> None:
-        if not self._ignored:
+        if not self._ignored and not self._in_reading:
             (self.title if self._in_title else self.body).append(data)
 
 
