@@ -15,6 +15,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress
+from birchbark.cli.index_of_folder import index_path
 from birchbark.cli.options import option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
@@ -162,15 +163,12 @@ def _serve(
     """Serve an index whose shards are ranked by the cluster."""
     from birchbark.cli import group
     from birchbark.cluster.serving import serving_processes
-    from birchbark.index.layout import index_beside
-    from birchbark.index.shards import is_index
 
     root = click.get_current_context().find_root()
     called = group.get_command(root, SERVE)
     assert called is not None
     parsed = called.make_context(SERVE, list(arguments[1:]), parent=root)
-    path = parsed.params["index"].resolve()
-    directory = path if is_index(path) else index_beside(path)  # which is not built here
+    directory = index_path(parsed.params["index"])  # which is not built here
     if scorers and parsed.params["device"] != defaults.DEVICE:
         raise InputError("--scorers run on CPUs", remedy="leave out --device or --scorers")
     with (

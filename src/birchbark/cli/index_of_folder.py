@@ -33,7 +33,6 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     """
     from birchbark.collection.parsing.intake import Intake
     from birchbark.index.index import Index
-    from birchbark.index.layout import index_beside
     from birchbark.index.shards import is_index
 
     paths = [path.resolve() for path in paths]
@@ -45,7 +44,7 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
         if len(paths) > 1 and (is_index(path) or not path.is_dir()):
             found = "an index" if is_index(path) else "a file"
             raise InputError("not a folder", where=str(path), wanted="several folders", found=found)
-    index = index_beside(paths[0].with_name(_joined([path.name for path in paths])))
+    index = index_path(paths)
     if index.exists():
         Index(index)  # raises an error of its own for an older version
         return index, False
@@ -59,6 +58,17 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     notify(f"indexed {', '.join(map(str, paths))} in {index}")
     report_intake(intake)
     return index, True
+
+
+def index_path(paths: Sequence[Path]) -> Path:
+    """Return the path if it is an index, or else where the index of the folder or folders is."""
+    from birchbark.index.layout import index_beside
+    from birchbark.index.shards import is_index
+
+    paths = [path.resolve() for path in paths]
+    if len(paths) == 1 and is_index(paths[0]):
+        return paths[0]
+    return index_beside(paths[0].with_name(_joined([path.name for path in paths])))
 
 
 def _joined(names: Sequence[str]) -> str:
