@@ -14,13 +14,12 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
-from birchbark.combine.interpolate import Interpolation
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank
-from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.score.load_scorer import load_scorer
-from birchbark.segment.by_name import parse_segmenter
+from birchbark.pipeline.stage_options import StageOptions
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "studies" / "results" / "default-search" / "results.json"
@@ -59,7 +58,8 @@ def test_dl19_gives_the_figures_of_the_study(data: Callable[[str], Path], tmp_pa
     folder = data("trec-dl19-passage")
     index = build_index(read_collection(str(folder / "corpus.jsonl"), Intake()), tmp_path / "i")
     first = read_run(folder / "runs" / "BM25.5bcc39.top100.run")
-    ranker = Ranker(load_scorer(), parse_segmenter("whole"), interpolation=Interpolation(0.0))
+    options = StageOptions(embedding="none", read_pairs="100", first_stage_weight=0.0)
+    ranker = make_ranker(options, LoadedModels())
     run = rerank(index, first, read_queries(folder / "queries.tsv"), ranker)
     value = measure(read_qrels(folder / "qrels.txt"), run, ["nDCG@10"]).means["nDCG@10"]
     expected = measured("DL19", "nDCG@10")["cross-encoder, alone"]
