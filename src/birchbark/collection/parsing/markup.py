@@ -171,9 +171,9 @@ def _read(parser: Parser, markup: str) -> Parser:
 def plain_text(markup: str) -> tuple[str, str]:
     """Return the title and the text of `markup`, without tags and with entities resolved.
 
-    Scripts, styles, templates and <noscript> are left out. Blocks (paragraphs, list items, table
-    rows) are separated by a blank line. Line breaks are preserved; other runs of white space are
-    replaced by one space.
+    Scripts, styles, templates, <noscript> and the readings of <ruby> are left out. Blocks
+    (paragraphs, list items, table rows) are separated by a blank line. Line breaks are preserved;
+    other runs of white space are replaced by one space.
     """
     parser = _read(_Text(), markup)
     return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
