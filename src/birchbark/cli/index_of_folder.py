@@ -36,15 +36,15 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     from birchbark.index.shards import is_index
 
     paths = [path.resolve() for path in paths]
-    if len(paths) == 1 and is_index(paths[0]):
-        return paths[0], False
+    index = index_path(paths)
+    if [index] == paths:
+        return index, False
     for path in paths:
         if not path.exists():
             raise InputError("no such index or folder", where=str(path))
         if len(paths) > 1 and (is_index(path) or not path.is_dir()):
             found = "an index" if is_index(path) else "a file"
             raise InputError("not a folder", where=str(path), wanted="several folders", found=found)
-    index = index_path(paths)
     if index.exists():
         Index(index)  # raises an error of its own for an older version
         return index, False

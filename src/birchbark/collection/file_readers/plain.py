@@ -69,18 +69,22 @@ def read_markdown(file: File) -> Fields:
 
 def _without_entities(lines: list[str]) -> Iterator[str]:
     """Yield the lines with &eacute; and the like as characters, outside fenced code."""
-    fenced = False
-    for line in lines:
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
+    for line, fenced in zip(lines, _in_code(lines), strict=True):
         plain = fenced or "&" not in line
         yield line if plain else _ENTITY.sub(lambda found: unescape(found[0]), line)
 
 
+def _in_code(lines: list[str]) -> Iterator[bool]:
+    """Yield for each line whether it is in fenced code, or begins it."""
+    fenced = False
+    for line in lines:
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        yield fenced
+
+
 def _by_heading(lines: list[str]) -> Fields:
     """Return the first heading of Markdown as the title, and the rest as the text."""
-    fenced = False
-    for number, line in enumerate(lines):
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
+    for number, (line, fenced) in enumerate(zip(lines, _in_code(lines), strict=True)):
         if fenced:
             continue
         if heading := _HEADING.fullmatch(line):
