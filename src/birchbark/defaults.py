@@ -19,7 +19,7 @@ HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
 PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
 # Computed in int8 by `auto`; `make bench-search` compares it. As the main scorer, an embedding is
-# not, since stored vectors are float32.
+# not.
 INT8_MODELS: Final = (MODEL, SMALL_MODEL)
 INT8_EMBEDDINGS: Final = (EMBEDDING,)
 

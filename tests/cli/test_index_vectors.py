@@ -12,7 +12,6 @@ from birchbark import defaults
 from birchbark.cli import group
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
-from birchbark.pipeline.stored import precompute
 from birchbark.pipeline.stored.precompute import VECTORS
 from conftest import DOCUMENTS, write_bert
 
@@ -57,18 +56,6 @@ def test_attaching_needs_no_model(here: Path) -> None:
     assert Index("i").missing_rows() == {}
 
 
-def test_documents_without_vectors_are_reported(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that are too long, by attach and add; a search does not call their vectors unfit."""
-    monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 53)
-    birchbark("index", "some.jsonl", "--to", "i")
-    result = birchbark("index", "attach", "i")
-    assert "no vectors for 2 documents without text or with over 53 characters" in result.stderr
-    assert "no vectors for 2 documents" in birchbark("index", "add", "i", "rest.jsonl").stderr
-    assert "not used" not in birchbark("search", "i", "arches").stderr
-
-
 @pytest.mark.parametrize("argument", ["some.jsonl", "."])
 def test_a_collection_is_not_taken_for_a_model(here: Path, argument: str) -> None:
     """The value of --vectors is optional, so the next word is taken for it."""
@@ -111,7 +98,7 @@ def test_a_vector_per_token_is_stored_for_late_interaction(here: Path) -> None:
     attach = ("index", "attach", "i", "--vectors", model)
     result = birchbark(*attach, "--pooling", "tokens")
     assert result.exit_code == 0
-    assert "rounding to 8 bits changes scores by at most 0.00" in result.stderr
+    assert "stored vectors change scores by at most 0.00" in result.stderr
     assert "their beginnings as queries)" in result.stderr
     assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
     assert Index("i").missing_rows() == {}

@@ -26,14 +26,17 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.stored import precompute
+from birchbark.pipeline.stored import vector_scorer
 from birchbark.pipeline.stored.precompute import VECTORS, batches_of_tokens, precompute_vectors
-from birchbark.pipeline.upkeep.update_index import add_documents, documents_without_vectors
+from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
+from birchbark.pipeline.stored.vector_sets import count_missing
+from birchbark.pipeline.upkeep.update_index import add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.vector_match import BY_TERMS
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.sentences import sentences
@@ -45,9 +48,9 @@ LONG = Document("long", {"text": "The birch river. " * 20})
 EMPTY = Document("empty", {"text": ""})
 
 
-def attach(where: Path, model: Path) -> None:
+def attach(where: Path, model: Path, fast: Scorer | None = None) -> None:
     with IndexWriter(where) as writer:
-        precompute_vectors(load_scorer(model), sentences, str(model)).attach(writer)
+        precompute_vectors(load_scorer(model), sentences, str(model), fast=fast).attach(writer)
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 60))
@@ -58,36 +61,6 @@ def test_batches_cover_all_texts_in_order(lengths: list[int], max_tokens: int) -
     for begin, end in batches:
         assert end == begin + 1 or sum(lengths[begin:end]) <= max_tokens
         assert end == len(lengths) or sum(lengths[begin : end + 1]) > max_tokens
-
-
-def test_a_document_that_is_too_long_has_no_vectors(
-    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is complete with zero rows, and searches read it as if the index had no vectors of it."""
-    monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 100)
-    model = bert()
-    build_index([*DOCUMENTS, LONG, EMPTY], tmp_path / "i")
-    attach(tmp_path / "i", model)
-    index = Index(tmp_path / "i")
-    assert not index.missing_rows()
-    assert documents_without_vectors(index, VECTORS) == (0, 2)
-    vectors = index.attachment(VECTORS)
-    assert vectors
-    (rows,) = vectors.rows(["long"])
-    assert rows is not None
-    assert {len(values) for values in rows.values()} == {0}
-    for plan in (ReadingPlan(), ReadingPlan(segments=2, embedded=1)):
-        ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
-        (hit,) = (
-            hit
-            for hit in search(IndexEngine(index), "birch river", ranker).hits
-            if hit.document.doc_id == "long"
-        )
-        assert hit.segments
-        assert hit.embedding > 0
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.delete("long")
-    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 1)
 
 
 def test_vectors_do_not_depend_on_batches_and_leave_the_cache_alone(
@@ -132,19 +105,46 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
     attach(tmp_path / "i", model)
     add_documents(tmp_path / "i", [LONG], load)
     assert loaded == [str(model)]
-    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 0)
+    assert count_missing(Index(tmp_path / "i"), VECTORS) == 0
     add_documents(tmp_path / "i", [Document("b", {"text": "bee"})], load, leave_out=[VECTORS])
-    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (1, 0)
+    assert count_missing(Index(tmp_path / "i"), VECTORS) == 1
     add_documents(tmp_path / "i", [Document("c", {"text": "bee"})], load)
-    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (2, 0)
+    assert count_missing(Index(tmp_path / "i"), VECTORS) == 2
     assert loaded == [str(model)]
     attach(tmp_path / "i", model)
-    assert documents_without_vectors(Index(tmp_path / "i"), VECTORS) == (0, 0)
+    assert count_missing(Index(tmp_path / "i"), VECTORS) == 0
+
+
+def test_documents_are_embedded_in_int8_where_that_is_fast(
+    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The vectors are those of the int8 copy, the query's is float32, and sets do not differ."""
+    model = str(bert())
+    precise, fast = load_scorer(model), load_scorer(model, precision=Precision.INT8)
+    assert isinstance(fast, EmbeddingScorer)
+    monkeypatch.setattr(defaults, "INT8_EMBEDDINGS", (model,))
+    monkeypatch.setattr(vector_scorer, "fastest_precision", lambda: Precision.INT8)
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+    attach(tmp_path / "i", Path(model), vector_scorer.fast_copy(model, load_scorer))
+    add_documents(tmp_path / "i", DOCUMENTS[2:], load_scorer)
+    index = Index(tmp_path / "i")
+    vectors = index.attachment(VECTORS)
+    assert vectors
+    stored = PrecomputedSegments(index, precise, sentences)
+    for document in DOCUMENTS:
+        [rows] = vectors.rows([document.doc_id])
+        segments = fast.encode([segment.text for segment in sentences(document)])
+        expected = fast.embed(segments).astype(np.float16)
+        assert rows is not None
+        assert (rows["vectors"] == expected).all()
+        [scores] = stored.scores("birch", [document.doc_id])
+        assert isinstance(precise, EmbeddingScorer)
+        assert (scores == precise.cosines("birch", expected.astype(np.float32))).all()
 
 
 def test_an_index_without_vectors_lacks_those_of_all_documents(index: Index) -> None:
     """They count as missing."""
-    assert documents_without_vectors(index, VECTORS) == (len(DOCUMENTS), 0)
+    assert count_missing(index, VECTORS) == len(DOCUMENTS)
 
 
 def test_slices_give_the_vectors_of_attaching(tmp_path: Path, bert: Callable[..., Path]) -> None:
@@ -171,7 +171,6 @@ def test_slices_give_the_vectors_of_attaching(tmp_path: Path, bert: Callable[...
             assert searcher.search("birch river").stats.exact
             assert done <= 2
     assert left == [5, 3, 1, 0]
-    assert vectors.left_out == 1
     stored, attached = (Index(tmp_path / name).attachment(VECTORS) for name in ("i", "j"))
     assert stored
     assert attached

@@ -18,7 +18,7 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.stored.precompute import STATIC, WHOLE_DOCUMENT, precompute_vectors
+from birchbark.pipeline.stored.precompute import STATIC, precompute_vectors
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import add_documents, attach
 from birchbark.records import Document
@@ -164,7 +164,7 @@ def test_they_choose_what_the_cross_encoder_reads(directory: Path, ranker: Ranke
 
 def test_a_very_long_document_has_them_too(tmp_path: Path, ranker: Ranker) -> None:
     """Its best sentence is found, wherever it is; all characters are considered."""
-    text = "The tree the tree. " * (WHOLE_DOCUMENT // 19 + 1) + "Stone arch canoe. The end."
+    text = "The tree the tree. " * 12_000 + "Stone arch canoe. The end."
     build_index([Document("long", {"title": "", "text": text})], tmp_path / "index")
     assert isinstance(ranker.static, EmbeddingScorer)
     store(tmp_path / "index", ranker.static)

@@ -21,18 +21,16 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.stored import precompute
 from birchbark.pipeline.stored.precompute import (
     load_precomputations,
     precompute_tokens,
     precompute_vectors,
 )
-from birchbark.pipeline.stored.vector_sets import searched_sets, vector_sets
+from birchbark.pipeline.stored.vector_sets import count_missing, searched_sets, vector_sets
 from birchbark.pipeline.upkeep.update_index import (
     add_documents,
     attach,
     complete_attachments,
-    documents_without_vectors,
 )
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.dense_engine import DenseEngine
@@ -162,7 +160,7 @@ def test_one_model_has_a_set_of_each_kind(directory: Path, bert: BertFactory) ->
     add_documents(directory, added, load_scorer)
     index = Index(directory)
     assert index.missing_rows() == {}
-    assert documents_without_vectors(index, "vectors-2") == (0, 1)
+    assert count_missing(index, "vectors-2") == 0
     schemas = [index.attachments[name] for name in ("vectors", "vectors-2")]
     assert [sorted(schema.config) for schema in schemas] == [
         ["bits", "fingerprint", "model", "rules", "segments"],
@@ -177,8 +175,7 @@ def test_one_model_has_a_set_of_each_kind(directory: Path, bert: BertFactory) ->
 def test_missing_token_vectors_are_computed_in_slices(
     directory: Path, tmp_path: Path, bert: BertFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They equal those that are attached at once; long documents get none."""
-    monkeypatch.setattr(precompute, "WHOLE_DOCUMENT", 300)
+    """They equal those that are attached at once."""
     model = bert()
     searcher = Searcher(directory, Ranker(late(model), sentences))
     missing = MissingVectors.of(searcher)
@@ -186,7 +183,7 @@ def test_missing_token_vectors_are_computed_in_slices(
     assert missing.documents == len(DOCUMENTS) + 1
     while missing.compute_slice():
         pass
-    assert (missing.documents, missing.left_out) == (0, 1)
+    assert missing.documents == 0
     build_index([*DOCUMENTS, LONG], tmp_path / "j")
     store(tmp_path / "j", model)
     indexes, ids = (Index(directory), Index(tmp_path / "j")), [d.doc_id for d in DOCUMENTS]

@@ -171,8 +171,6 @@ def _reading(stats: SearchStats, rankers: Sequence[Ranker]) -> str:
 
 def _all_have_vectors(index: Index) -> bool:
     """Whether all documents have vectors of some set, so that any candidate has."""
-    from birchbark.pipeline.stored.vector_sets import vector_sets
-    from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+    from birchbark.pipeline.stored.vector_sets import count_missing, vector_sets
 
-    sets = vector_sets(index.attachments)
-    return any(not any(documents_without_vectors(index, name)) for name in sets)
+    return any(not count_missing(index, name) for name in vector_sets(index.attachments))

@@ -96,6 +96,7 @@ def make_precomputations(
     """Return the precomputations that the options request, with their models loaded."""
     from birchbark.checkpoint.locate import absolute_model_name
     from birchbark.pipeline.stored.precompute import precompute_tokens, precompute_vectors
+    from birchbark.pipeline.stored.vector_scorer import fast_copy
     from birchbark.score.load_scorer import load_scorer
     from birchbark.segment.by_name import parse_segmenter
 
@@ -106,9 +107,10 @@ def make_precomputations(
     if vectors:
         name, scorer = absolute_model_name(vectors), load_scorer(vectors, pooling=pooling)
         _check_static(scorer, vectors, segments)
-        precomputations.append(
-            precompute_vectors(scorer, segmenter, name, int(bits) if bits else None)
-        )
+        fast, per_number = None, int(bits) if bits else None
+        if not pooling:
+            fast = fast_copy(name, load_scorer)
+        precomputations.append(precompute_vectors(scorer, segmenter, name, per_number, fast=fast))
     return precomputations
 
 

@@ -23,13 +23,11 @@ def report_vectors(index: Path) -> None:
 
 
 def report_missing_vectors(index: Index) -> None:
-    """Print how many documents lack vectors, and how many will have none, if any has vectors."""
-    from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
-    from birchbark.pipeline.stored.vector_sets import default_bits, vector_sets
-    from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+    """Print how many documents lack vectors, if any has some."""
+    from birchbark.pipeline.stored.vector_sets import count_missing, default_bits, vector_sets
 
     for name in vector_sets(index.attachments):
-        missing, left_out = documents_without_vectors(index, name)
+        missing = count_missing(index, name)
         config = index.attachments[name].config
         if missing:
             options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
@@ -41,16 +39,10 @@ def report_missing_vectors(index: Index) -> None:
                 f"note: no {name} yet for {plural(missing, 'document')}: "
                 f"birchbark index attach {index.directory} {options}"
             )
-        if left_out:
-            notify(
-                f"note: no {name} for {plural(left_out, 'document')} without text or with over "
-                f"{WHOLE_DOCUMENT:,} characters; searches choose their segments by static vectors "
-                "or query terms"
-            )
 
 
 def report_rounding(index: Path, precomputation: Precomputation) -> None:
-    """Print how far scores of the first documents' segments change, if vectors are rounded."""
+    """Print how far stored vectors change the scores of the first documents' segments."""
     from birchbark.index.index import Index
 
     if precomputation.rounding is None:
@@ -59,9 +51,9 @@ def report_rounding(index: Path, precomputation: Precomputation) -> None:
     if not error.texts:
         return
     notify(
-        f"rounding to {precomputation.schema.config['bits']} bits changes scores by at most "
-        f"{error.largest:.1g}, on average by {error.mean:.1g} ({plural(error.texts, 'segment')}, "
-        "their beginnings as queries)"
+        f"stored vectors change scores by at most {error.largest:.1g}, on average by "
+        f"{error.mean:.1g}, compared with float32 ({plural(error.texts, 'segment')}, their "
+        "beginnings as queries)"
     )
 
 

@@ -204,17 +204,3 @@ class Attachment:
             with reporting_damage(folder.path):
                 missing[folder.docs] = False
         return np.flatnonzero(missing)
-
-    def without_rows(self, position: int, array: str) -> int:
-        """Return how many live documents of a part are attached with no row in `array`."""
-        part, empty = self._parts[position], 0
-        for folder in self.folders[position]:
-            with reporting_damage(folder.path):
-                counts = np.diff(
-                    folder.starts[:, list(folder.values).index(array)].astype(np.int64)
-                )
-                numbers = folder.docs[counts == 0]
-                empty += (
-                    len(numbers) if part.deleted is None else int((~part.deleted[numbers]).sum())
-                )
-        return empty

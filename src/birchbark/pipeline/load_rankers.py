@@ -28,7 +28,7 @@ from birchbark.pipeline.stage_options import (
     StageOptions,
     parse_count,
 )
-from birchbark.pipeline.stored.vector_scorer import bi_encoder
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, fast_copy
 from birchbark.score.bert_scorer import BertScorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
@@ -98,8 +98,6 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
             f"{embedding} is a cross-encoder, not an embedding model",
             remedy=f"set --embedding to an embedding model, or to {NONE}",
         )
-    fast = auto_int8 and embedding in defaults.INT8_EMBEDDINGS
-    reads_fast = _precision(options, fast=fast) is Precision.INT8
     if second or 0 < options.first_stage_weight < 1:
         pooled = options.pooling is not None  # no model states the scale of another pooling
         _tell_unknown_scales([one for one in (None if pooled else scorer, second) if one])
@@ -115,9 +113,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
         precise,
         duo=_duo(options, models) if options.duo else None,
         plan=plan,
-        fast_embedding=models.scorer(embedding, Precision.INT8)
-        if embedding and reads_fast
-        else None,
+        fast_embedding=_fast_embedding(options, embedding, models, auto_int8=auto_int8),
         query_tokens=options.query_tokens,
         static=models.scorer(defaults.STATIC_EMBEDDING) if embedding else None,
     )
@@ -162,6 +158,18 @@ def _embedding(options: StageOptions, scorer: Scorer) -> str | None:
         mixes = scorer.width == 1 and bi_encoder(scorer) is None
         name = defaults.EMBEDDING if mixes else NONE
     return None if name == NONE else name
+
+
+def _fast_embedding(
+    options: StageOptions, embedding: str | None, models: LoadedModels, *, auto_int8: bool
+) -> Scorer | None:
+    """Return the copy of the embedding that reads documents; None if none does in its place."""
+    if embedding is None:
+        return None
+    if options.precision == AUTO:
+        return fast_copy(embedding, models.scorer) if auto_int8 else None
+    chosen = _precision(options, fast=False)
+    return models.scorer(embedding, chosen) if chosen is Precision.INT8 else None
 
 
 def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> ReadingPlan:

@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from birchbark.checkpoint.locate import name_of
 from birchbark.index.attachment_slices import next_slice
@@ -22,8 +23,7 @@ from birchbark.pipeline.stored.precompute import (
     precompute_vectors,
 )
 from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
-from birchbark.pipeline.stored.vector_sets import fitting_set, vector_sets
-from birchbark.pipeline.upkeep.update_index import documents_without_vectors
+from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set, vector_sets
 from birchbark.score.bert_scorer import BiEncoderScorer
 
 BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
@@ -60,21 +60,12 @@ class MissingVectors:
 
     def _count(self, index: Index) -> int | None:
         name = self._set(index)
-        return None if name is None else documents_without_vectors(index, name).missing
+        return None if name is None else count_missing(index, name)
 
     @property
     def set_name(self) -> str | None:
         """The name of the set of vectors that are computed; None if the index has other vectors."""
         return self._set(self._searcher.index)
-
-    @property
-    def left_out(self) -> int:
-        """Number of documents that are complete without vectors, since they are too long or empty.
-
-        The limit is `precompute.WHOLE_DOCUMENT`.
-        """
-        index = self._searcher.index
-        return documents_without_vectors(index, self._set(index) or VECTORS).left_out
 
     def compute_slice(self, on_batch: Callable[[], object] = lambda: None) -> int:
         """Compute and store vectors of the first documents that lack them; return their number.
@@ -119,12 +110,13 @@ class MissingVectors:
         model = name_of(encoder.checkpoint.root)
         if stored := index.attachments.get(name):
             bits, model = stored.config["bits"], stored.config.get("model", model)
-        return precompute_vectors(
+        computation = precompute_vectors(
             encoder,
             segmenter,
             model,
             bits,
-            name=name,
+            fast=self._ranker.fast_embedding,
             batch_tokens=BATCH_TOKENS,
             on_batch=on_batch,
         )
+        return replace(computation, name=name)

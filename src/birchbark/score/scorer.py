@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
+from birchbark.score.precision import Precision
 
 
 class Scorer(Protocol):
@@ -70,7 +71,9 @@ class Scorer(Protocol):
 class LoadScorer(Protocol):
     """Loads scorers, as `load_scorer` does."""
 
-    def __call__(self, model: str, /, *, pooling: str | None = None) -> Scorer:
+    def __call__(
+        self, model: str, /, *, pooling: str | None = None, precision: Precision = ...
+    ) -> Scorer:
         """Return the scorer of a model by its name; see `load_scorer`."""
         ...
 

@@ -84,20 +84,25 @@ class QuantizedEmbeddingScorer(QuantizedScorer):
     The rows of a segment are its vector, and with 8 bits its scale.
     """
 
-    def __init__(self, scorer: EmbeddingScorer, bits: int) -> None:
-        """Wrap `scorer`. bits: one of BITS; InputError for others."""
+    def __init__(
+        self, scorer: EmbeddingScorer, bits: int, reader: EmbeddingScorer | None = None
+    ) -> None:
+        """Wrap `scorer`. bits: one of BITS; InputError for others.
+
+        reader: embeds segments in the scorer's place, which then only embeds queries.
+        """
         super().__init__(scorer, bits, quantize_vectors(scorer.embed([]), bits))
-        self._scorer = scorer
+        self._scorer, self._reader = scorer, reader or scorer
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See Scorer."""
-        quantized = quantize_vectors(self._scorer.embed(token_ids), self.bits)
+        quantized = quantize_vectors(self._reader.embed(token_ids), self.bits)
         return self._scorer.cosines(query, dequantize_vectors(quantized))
 
     def quantize(self, token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
         """See QuantizedScorer."""
         # the vectors are on disk soon: others need the place in the scorer's cache more
-        quantized = quantize_vectors(self._scorer.embed(token_ids, keep=False), self.bits)
+        quantized = quantize_vectors(self._reader.embed(token_ids, keep=False), self.bits)
         return [
             {name: rows[i : i + 1] for name, rows in quantized.items()}
             for i in range(len(token_ids))

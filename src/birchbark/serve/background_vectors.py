@@ -65,10 +65,8 @@ class BackgroundVectors(BackgroundThread):
                     self._report(f"computing vectors of {plural(missing, 'document')} while idle")
             self._computed += self._vectors.compute_slice(self._wait_until_idle)
         if self._start and self._computed >= SLICE_DOCUMENTS:
-            left_out, seconds = self._vectors.left_out, time.monotonic() - self._start
-            note = f"; {left_out:,} are too long for vectors, or empty" if left_out else ""
-            documents = plural(self._computed, "document")
-            self._report(f"computed vectors of {documents} in {seconds:,.0f} s{note}")
+            documents, seconds = plural(self._computed, "document"), time.monotonic() - self._start
+            self._report(f"computed vectors of {documents} in {seconds:,.0f} s")
         self._start, self._computed = None, 0
 
     def _count(self) -> int:

@@ -21,13 +21,13 @@ from birchbark.pipeline.reading.candidates import UNKNOWN, Candidates
 from birchbark.pipeline.reading.query_scoring import QueryScoring
 from birchbark.pipeline.reading.reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.stretches import SplitForQuery
-from birchbark.pipeline.stored.precompute import WHOLE_DOCUMENT
 from birchbark.records import Float32s, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.split_long import Encoded
 
 SPLITTING_SHARE = 0.5  # of the remaining time, at most, so that what was split can be read
 DOCUMENT_SHARE = 0.25  # of that, for one document
+WHOLE_DOCUMENT = 200_000  # characters of a document that is split completely before a deadline
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,13 @@ Stored token ids save splitting and tokenising, and change no score. Stored vect
 BERT; they are rounded to 16 or 8 bits, those of tokens (late interaction) to 8 or 4. For documents
 without stored vectors, vectors are computed when they are needed and rounded in the same way, so
 that scores are comparable.
-
-Documents longer than WHOLE_DOCUMENT are stored without vectors of BERT: computing them would take
-minutes, and comparing them with each query longer than a search may take. Such a document is
-complete with zero rows, and its segments are chosen when it is searched: by its static vectors or,
-without any, by terms (reading/stretches.py).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +21,12 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.attachment_writer import AttachmentJob
 from birchbark.index.sharded_writer import Writer
 from birchbark.pipeline.stored.rounding_error import RoundingError, rounding_error
-from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static, quantized_scorer
+from birchbark.pipeline.stored.vector_scorer import (
+    bi_encoder,
+    fast_copy,
+    is_static,
+    quantized_scorer,
+)
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.quantized_scorer import QuantizedVectors
@@ -35,7 +35,6 @@ from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.split_long import Encoded, split_long
 
 TOKENS, VECTORS, STATIC = "tokens", "vectors", "static"
-WHOLE_DOCUMENT = 200_000  # characters; longer documents have no vectors of BERT
 _VECTOR_SET = re.compile(rf"{VECTORS}(-[1-9][0-9]*)?")
 BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
@@ -50,8 +49,8 @@ LOADED_BY = ("model", "pooling")  # keys of a config that say how its scorer is 
 class Precomputation(AttachmentJob):
     """An attachment that is computed from the segments of documents.
 
-    rounding: measures on the first documents how rounding changes scores; None if nothing is
-    rounded.
+    rounding: measures on the first documents how rounding, and computing in int8, change scores;
+    None if nothing is rounded.
     """
 
     rounding: Callable[[Iterable[Document]], RoundingError] | None = None
@@ -91,18 +90,16 @@ def precompute_vectors(
     model: str,
     bits: int | None = None,
     *,
-    name: str | None = None,
+    fast: Scorer | None = None,
     batch_tokens: int = BATCH_TOKENS,
     on_batch: Callable[[], object] = lambda: None,
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
 
     An embedding has a vector per segment, late interaction one per token. A segment that exceeds
-    the token budget is several chunks; a document longer than WHOLE_DOCUMENT has no vectors of
-    BERT.
+    the token budget is several chunks.
 
-    model: see `precompute_tokens`. bits: per number, see `quantized_scorer`. name: that of the set
-    of vectors (vector_sets.py), by default the first one, or STATIC. batch_tokens: approximate
+    model: see `precompute_tokens`. bits, fast: see `quantized_scorer`. batch_tokens: approximate
     number of tokens that are embedded in one call. on_batch: called before each of these calls, and
     before each document is split; an exception that it raises ends the computation. Raises
     InputError if the scorer computes no vectors.
@@ -110,9 +107,7 @@ def precompute_vectors(
     encoder = bi_encoder(scorer)
     if encoder is None:
         raise InputError(f"{scorer.name} computes no vectors", wanted="an embedding model")
-    static = is_static(encoder)
-    name = name or (STATIC if static else VECTORS)
-    quantized, token_budget = quantized_scorer(encoder, bits), encoder.token_budget("")
+    quantized, token_budget = quantized_scorer(encoder, bits, fast), encoder.token_budget("")
     empty = quantized.no_rows
     forms = {array: RowForm(a.dtype.name, a.shape[1:]) for array, a in empty.items()}
     forms["spans"] = SPANS
@@ -128,7 +123,7 @@ def precompute_vectors(
 
     def split(document: Document) -> Sequence[Segment]:
         on_batch()
-        return segmenter(document) if static or len(document.contents) <= WHOLE_DOCUMENT else []
+        return segmenter(document)
 
     def chunks_of(documents: Sequence[Document]) -> list[list[Encoded]]:
         segments = list(map(split, documents))
@@ -151,6 +146,7 @@ def precompute_vectors(
     config = vectors_config(encoder, segmenter, quantized.bits) | {"model": model}
     if encoder.checkpoint.pooling:
         config["pooling"] = encoder.checkpoint.pooling
+    name = STATIC if is_static(encoder) else VECTORS  # of the first set, see vector_sets.py
     return Precomputation(name, AttachmentSchema(config, forms), compute, rounding)
 
 
@@ -190,11 +186,14 @@ def _load_precomputation(
     name: str, config: Mapping[str, Any], load: LoadScorer, where: str
 ) -> Precomputation:
     segmenter, model = parse_segmenter(config["segments"]), config["model"]
-    scorer = load(model, pooling=config.get("pooling"))
+    pooling = config.get("pooling")
+    scorer = load(model, pooling=pooling)
     if name == TOKENS:
         precomputation = precompute_tokens(scorer, segmenter, model)
     else:
-        precomputation = precompute_vectors(scorer, segmenter, model, config["bits"], name=name)
+        fast, bits = None if pooling else fast_copy(model, load), config["bits"]
+        computation = precompute_vectors(scorer, segmenter, model, bits, fast=fast)
+        precomputation = replace(computation, name=name)
     if precomputation.schema.config != config and name != STATIC:  # which are made anew, quickly
         raise InputError(
             f"the {name} of this index were made by a model or version other than {model}",

@@ -1,4 +1,4 @@
-"""How far does rounding vectors to a few bits change scores?"""
+"""How far do stored vectors, rounded and perhaps computed in int8, change scores?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERY_TOKENS = 16  # at the beginning of each text; these are the queries
 
 
 class RoundingError(NamedTuple):
-    """Differences between the scores of rounded and unrounded vectors.
+    """Differences between the scores of stored vectors and of those computed in float32.
 
     Attributes:
         texts: How many segments were compared, with the beginnings of all of them as queries.
@@ -34,7 +34,8 @@ def rounding_error(
 ) -> RoundingError:
     """Score the first TEXTS distinct texts, for their beginnings as queries, by both scorers.
 
-    quantized: `scorer` with rounded vectors. Texts must not exceed the scorer's token budget.
+    quantized: `scorer` with vectors as they are stored. Texts must not exceed the scorer's token
+    budget.
     """
     compared = _first_distinct(texts, TEXTS)
     if not compared:

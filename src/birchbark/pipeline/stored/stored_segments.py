@@ -111,7 +111,7 @@ class PrecomputedSegments:
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors.
 
-        A document that is too long for vectors (`precompute.WHOLE_DOCUMENT`) has zero rows.
+        A document without text has zero rows.
         """
         if self._vectors is None:
             return [None] * len(doc_ids)

@@ -6,8 +6,9 @@ from birchbark import defaults
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
+from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.quantized_scorer import QuantizedScorer
-from birchbark.score.scorer import Scorer
+from birchbark.score.scorer import LoadScorer, Scorer
 from birchbark.score.token_vectors import QuantizedLateInteractionScorer
 from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
 from birchbark.score_cache.cached_scorer import uncached
@@ -34,15 +35,29 @@ def is_static(scorer: BiEncoderScorer) -> bool:
     return scorer.checkpoint.family.static
 
 
-def quantized_scorer(scorer: BiEncoderScorer, bits: int | None = None) -> QuantizedScorer:
+def fast_copy(model: str, load: LoadScorer) -> Scorer | None:
+    """Return the int8 copy of an embedding that reads documents in its place; None if none does.
+
+    One does if the model was compared in both, and this machine's processor is fast at int8.
+    Queries are always embedded in float32. load: returns the scorer of a model by its name.
+    """
+    precision = fastest_precision() if model in defaults.INT8_EMBEDDINGS else Precision.FP32
+    return None if precision is Precision.FP32 else load(model, precision=precision)
+
+
+def quantized_scorer(
+    scorer: BiEncoderScorer, bits: int | None = None, fast: Scorer | None = None
+) -> QuantizedScorer:
     """Return `scorer` with its vectors rounded as an index stores them.
 
     bits: per number. 16 or 8 for vectors of segments, by default 16, of a static embedding 8; 8 or
-    4 for vectors of tokens, by default 8. Raises InputError for others.
+    4 for vectors of tokens, by default 8. Raises InputError for others. fast: a less precise copy
+    of an embedding (int8), which computes the vectors of segments in its place.
     """
     if isinstance(scorer, EmbeddingScorer):
         usual = defaults.STATIC_BITS if is_static(scorer) else defaults.VECTOR_BITS
-        return QuantizedEmbeddingScorer(scorer, usual if bits is None else bits)
+        reader = embedding_scorer(fast) if fast else None
+        return QuantizedEmbeddingScorer(scorer, usual if bits is None else bits, reader)
     if isinstance(scorer, LateInteractionScorer):
         return QuantizedLateInteractionScorer(
             scorer, defaults.TOKEN_VECTOR_BITS if bits is None else bits

@@ -15,7 +15,7 @@ from birchbark.pipeline.stored.precompute import (
     load_precomputations,
     shown_name,
 )
-from birchbark.pipeline.stored.vector_sets import count_missing, in_own_set, searched_sets
+from birchbark.pipeline.stored.vector_sets import in_own_set, searched_sets
 from birchbark.records import Document
 from birchbark.retrieve.hnsw import build_graphs, count_vectors_without_graph, faiss_installed
 from birchbark.score.scorer import LoadScorer
@@ -130,25 +130,3 @@ def vectors_without_graph(index: Index, name: str) -> int:
     """Return how many vectors of a set should be in an HNSW graph and are not."""
     vectors = index.attachment(name)
     return count_vectors_without_graph(vectors) if vectors else 0
-
-
-class WithoutVectors(NamedTuple):
-    """Numbers of documents without vectors.
-
-    Attributes:
-        missing: Documents whose vectors have not been computed yet.
-        left_out: Documents that are complete without vectors, since they have no text or are too
-            long (`precompute.WHOLE_DOCUMENT`).
-    """
-
-    missing: int
-    left_out: int
-
-
-def documents_without_vectors(index: Index, name: str) -> WithoutVectors:
-    """Count the documents that lack vectors of a set, and those that never get any."""
-    vectors = index.attachment(name)
-    if vectors is None:
-        return WithoutVectors(len(index), 0)
-    left_out = sum(vectors.without_rows(part, "vectors") for part in range(len(index.parts)))
-    return WithoutVectors(count_missing(index, name), left_out)
