@@ -1,61 +1,51 @@
-"""Which test collections are searched, and where are their indexes, with and without vectors?"""
+"""Which test collections are searched, and where are their indexes?"""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.children import ROOT, say
+from benchmarks.children import say
+from benchmarks.search_rows import Vectors
 from birchbark import (
-    FirstStage,
     Index,
     Qrels,
     Query,
     Run,
     build_index,
     defaults,
+    load_scorer,
     rank_queries,
     read_collection,
     read_qrels,
     read_queries,
-    read_run,
 )
 from birchbark.artifact import fingerprint
+from birchbark.index.sharded_writer import open_writer
 from birchbark.index.shards import is_index
-from birchbark.segment.by_name import Segmenter, parse_segmenter
+from birchbark.pipeline.stored.precompute import Precomputation, precompute_vectors
+from birchbark.pipeline.stored.static_vectors import static_vectors
+from birchbark.pipeline.stored.vector_scorer import fast_copy
+from birchbark.pipeline.upkeep.update_index import attach
+from birchbark.segment.by_name import parse_segmenter
+
+SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A test collection below the data folder.
-
-    run: the candidates, if they do not come from an index of all documents. measures: AP and
-    nDCG@10, as ir-measures spells them for this collection.
-    """
+    """A test collection below the data folder."""
 
     name: str
     folder: str
     qrels: str = "qrels.txt"
-    run: str | None = None
-    segments: str = defaults.SEGMENTS
-    measures: tuple[str, str] = ("AP", "nDCG@10")
 
 
-# Judgments of TREC DL have four grades; grade 1 is on topic, but not relevant.
 COLLECTIONS = (
     Collection("TIME", "time"),
     Collection("CACM", "cacm", "qrels.fixed.txt"),
-    Collection(
-        "DL19",
-        "trec-dl19-passage",
-        run="runs/BM25.5bcc39.top100.run",
-        segments="whole",
-        measures=("AP(rel=2)", "nDCG@10"),
-    ),
     Collection("Cranfield", "cranfield"),
     Collection("SciFact", "scifact"),
 )
@@ -63,41 +53,26 @@ COLLECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A collection with its judged queries and two indexes: without and with stored vectors."""
+    """A collection with its judged queries in random order, and an index with each kind of vectors.
+
+    The order is fixed, so that the first queries are a sample.
+    """
 
     collection: Collection
     queries: Sequence[Query]
     qrels: Qrels
-    plain: Path
-    vectors: Path
-    candidates: Run | None
+    indexes: Mapping[Vectors, Path]
 
-    @property
-    def segmenter(self) -> Segmenter:
-        """How documents are split."""
-        return parse_segmenter(self.collection.segments)
+    def first(self, count: int) -> Prepared:
+        """Return the collection with its first queries, and with the judgments of these."""
+        queries = self.queries[:count]
+        grades = {query.query_id: self.qrels.grades[query.query_id] for query in queries}
+        return replace(self, queries=queries, qrels=Qrels(grades))
 
-    def only(self, queries: Sequence[Query]) -> Prepared:
-        """Return the collection with some of its queries, their judgments and candidates."""
-        chosen = {query.query_id for query in queries}
-        qrels = Qrels({id_: of_one for id_, of_one in self.qrels.grades.items() if id_ in chosen})
-        run = self.candidates and Run(
-            {id_: of_one for id_, of_one in self.candidates.rankings.items() if id_ in chosen},
-            self.candidates.tag,
-        )
-        in_order = [query for query in self.queries if query.query_id in chosen]
-        return replace(self, queries=in_order, qrels=qrels, candidates=run)
-
-    def index(self, *, vectors: bool) -> Path:
-        """Return the folder of the index with or without stored vectors."""
-        return self.vectors if vectors else self.plain
-
-    def run(self, first_stage: FirstStage) -> Run:
-        """Return the candidates of all queries, best first."""
-        if self.candidates:
-            return self.candidates
-        depth = defaults.RERANKING_DEPTH
-        return rank_queries(Index(self.plain), self.queries, first_stage, depth=depth)
+    def candidates(self) -> Run:
+        """Return the candidates of all queries by BM25."""
+        index = Index(self.indexes[Vectors.NONE])
+        return rank_queries(index, self.queries, depth=defaults.RERANKING_DEPTH)
 
 
 def prepare(collection: Collection, data: Path, cache: Path) -> Prepared:
@@ -105,26 +80,24 @@ def prepare(collection: Collection, data: Path, cache: Path) -> Prepared:
     folder = data / collection.folder
     corpus = folder / "corpus.jsonl"
     name = f"{collection.name}-{fingerprint(corpus)[:8]}"
-    plain, vectors = (cache / f"{name}{kind}.index" for kind in ("", "-vectors"))
-    if not is_index(plain):
-        build_index(read_collection(str(corpus)), plain)
-    _attach_vectors(plain, vectors, collection.segments)
+    indexes = {kind: cache / f"{name}-{kind.name.lower()}.index" for kind in Vectors}
+    for kind, index in indexes.items():
+        if not is_index(index):
+            build_index(read_collection(str(corpus)), index)
+        with open_writer(index) as writer:  # resumes, and computes nothing if all is there
+            say(f"{collection.name}, {kind.value}")
+            attach(writer, _computations(kind))
     qrels = read_qrels(folder / collection.qrels)
-    return Prepared(
-        collection,
-        [q for q in read_queries(folder / "queries.tsv") if q.query_id in qrels.grades],
-        qrels,
-        plain,
-        vectors,
-        read_run(folder / collection.run) if collection.run else None,
-    )
+    queries = [q for q in read_queries(folder / "queries.tsv") if q.query_id in qrels.grades]
+    shuffled = random.Random(SEED).sample(queries, len(queries))
+    return Prepared(collection, shuffled, qrels, indexes)
 
 
-def _attach_vectors(plain: Path, vectors: Path, segments: str) -> None:
-    """Copy an index, and compute the vectors that it lacks: none if they are complete."""
-    if not is_index(vectors):
-        shutil.copytree(plain, vectors)
-    say(f"vectors of {vectors.name}")
-    attach = ["index", "attach", str(vectors), "--vectors", defaults.EMBEDDING]
-    command = [sys.executable, "-m", "birchbark", *attach, "--segments", segments]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+def _computations(kind: Vectors) -> list[Precomputation]:
+    if kind is Vectors.NONE:
+        return []
+    if kind is Vectors.STATIC:
+        return [static_vectors()]
+    model, segmenter = defaults.EMBEDDING, parse_segmenter(defaults.SEGMENTS)
+    fast = fast_copy(model, load_scorer)
+    return [static_vectors(), precompute_vectors(load_scorer(model), segmenter, model, fast=fast)]

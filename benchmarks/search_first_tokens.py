@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.search_collections import Prepared
-from benchmarks.search_models import Models
-from birchbark import Index, Query, Ranking, Run, defaults, measure
+from benchmarks.search_quality import means
+from benchmarks.search_rows import NewScorers, Vectors
+from birchbark import Index, Query, Ranking, Run, defaults
 from birchbark.records import Float32s
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
@@ -22,30 +23,25 @@ MAX_TOKENS, SPECIAL_TOKENS = 512, 3
 Figures = dict[str, Any]
 
 
-def measure_first_tokens(
-    prepared: Prepared, candidates: Run, models: Models, scores: Path
-) -> Figures:
-    """Return AP, nDCG@10 and the number of queries. scores: the folder of the score store."""
+def measure_first_tokens(prepared: Prepared, scores: Path) -> Figures:
+    """Return measure → mean over the queries. scores: the folder of the score store."""
+    candidates = prepared.candidates()
     rankings = {
         query.query_id: Ranking.of(candidates.rankings[query.query_id].doc_ids, of_query)
-        for query, of_query in score_first_tokens(
-            prepared, candidates, prepared.queries, models, scores
-        )
+        for query, of_query in score_first_tokens(prepared, candidates, prepared.queries, scores)
     }
-    names = prepared.collection.measures
-    means = measure(prepared.qrels, Run(rankings, "first-tokens"), names).means
-    return {"AP": means[names[0]], "nDCG@10": means[names[1]], "queries": len(rankings)}
+    return means(prepared, Run(rankings, "first-tokens"))
 
 
 def score_first_tokens(
     prepared: Prepared,
     candidates: Run,
     queries: Sequence[Query],
-    models: Models,
     scores: Path,
 ) -> Iterator[tuple[Query, Float32s]]:
     """Yield each query with the scores of its candidates, in their order."""
-    index, scorer = Index(prepared.plain), models.load(defaults.MODEL)
+    index = Index(prepared.indexes[Vectors.NONE])
+    scorer = NewScorers().scorer(defaults.MODEL)
     with ScoreStore(scores, scorer) as store:
         cached = CachedScorer(scorer, store)
         for query in queries:

@@ -21,9 +21,9 @@ from benchmarks.score_engines import BASE
 from benchmarks.score_model import PLAIN, QUANTISED
 from benchmarks.search_collections import Prepared
 from benchmarks.search_first_tokens import score_first_tokens
-from benchmarks.search_models import Models
+from benchmarks.search_rows import Vectors
 from benchmarks.search_times import FEWEST
-from birchbark import FirstStage, Index, Query, Run, defaults
+from birchbark import Index, Query, Run, defaults
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.quantize import model_copy
 
@@ -36,9 +36,7 @@ print(json.dumps({name: engine.version for name, engine in engines.items() if en
 """
 
 
-def measure_peers(
-    prepared: Prepared, queries: Sequence[Query], python: str, cache: Path, seconds: float
-) -> Figures:
+def measure_peers(prepared: Prepared, python: str, cache: Path, seconds: float) -> Figures:
     """Return engine → version, times, and the largest difference from a score of Birchbark.
 
     python: the interpreter of the peers' environment. seconds: the time after which no further
@@ -46,8 +44,8 @@ def measure_peers(
     """
     folder = cache / "peers"
     folder.mkdir(parents=True, exist_ok=True)
-    candidates = prepared.run(FirstStage())
-    requests = _write_requests(prepared, candidates, queries, folder / "requests.json")
+    candidates = prepared.candidates()
+    requests = _write_requests(prepared, candidates, folder / "requests.json")
     installed = json.loads(_run(python, "-c", LIST))
     model = _export(folder / "model", python, "FlashRank" in installed)
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
@@ -57,10 +55,9 @@ def measure_peers(
             say(f"peers: {name}")
             arguments = (name, str(model), str(requests), cores)
             child = Child(*arguments, module="score_worker", python=python)
-            figures[name], scores = _measure(child, queries, seconds)
-            ours = score_first_tokens(
-                prepared, candidates, queries[: len(scores)], Models(), folder / "scores"
-            )
+            figures[name], scores = _measure(child, prepared.queries, seconds)
+            timed = prepared.queries[: len(scores)]
+            ours = score_first_tokens(prepared, candidates, timed, folder / "scores")
             gaps = [np.abs(of_query - scores[query.query_id]).max() for query, of_query in ours]
             figures[name] |= {"version": installed[name], "difference": float(max(gaps))}
     return figures
@@ -83,12 +80,10 @@ def _measure(
     return {**quantiles(times), "queries": len(times)}, scores
 
 
-def _write_requests(
-    prepared: Prepared, candidates: Run, queries: Sequence[Query], path: Path
-) -> Path:
+def _write_requests(prepared: Prepared, candidates: Run, path: Path) -> Path:
     """Write the texts of each query's candidates; every query is a workload of its own."""
-    index, requests = Index(prepared.plain), {}
-    for query in queries:
+    index, requests = Index(prepared.indexes[Vectors.NONE]), {}
+    for query in prepared.queries:
         documents = index.documents(candidates.rankings[query.query_id].doc_ids)
         requests[query.query_id] = [[query.text, [document.contents for document in documents]]]
     path.write_text(json.dumps(requests))

@@ -1,80 +1,56 @@
-"""How are quality and time of searches reported, and which targets do they meet?"""
+"""How are quality and time of searches reported?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.search_collections import COLLECTIONS
 from benchmarks.search_first_tokens import NAME as FIRST_TOKENS
-from benchmarks.search_rows import GROUPS, MIXTURE, Row, rows
+from benchmarks.search_quality import MEASURES
+from benchmarks.search_rows import DEFAULTS, ROWS, Row
 from birchbark import defaults
-from birchbark.score.precision import Precision, fastest_precision
 
 Figures = dict[str, Any]
 NAMES = tuple(collection.name for collection in COLLECTIONS)
 MISSING = "–"
-AP_LOSS = 0.002  # of the default plan, at most
-STORED_MS, COMPUTED_MS = {"p50": 120, "p95": 200}, {Precision.FP32: 400, Precision.INT8: 220}
-MILLION_MS = 300
+# p50 of new documents in ms, at most, that are wanted of the default on each kind of index
+TARGETS = dict(zip((row.name for row in DEFAULTS), (None, 250, 110), strict=True))
 
 
-def report(figures: Figures, drawing: str) -> str:
-    """Return the report in Markdown. drawing: the path of the plot."""
+def report(figures: Figures) -> str:
+    """Return the report in Markdown."""
     lines = [
         "<!-- Made by benchmarks/search.py; do not edit. -->",
         "# Searches: quality beside time",
         "",
         *_conditions(figures),
         "",
-        f"![Mean AP of each way to search against its p50]({drawing})",
-        "",
         "## AP and time",
         "",
         *_main_table(figures),
         "",
         *_peers(figures),
-        "## A query for new documents, and in a running service",
-        "",
-        *_running(figures),
-        "",
-        *_million(figures),
         "## Targets",
         "",
         *_targets(figures),
         "",
-        "## nDCG@10",
-        "",
-        *_quality_table(figures["quality"], "nDCG@10"),
-        "",
-        *_rm3(figures),
-        *NOTES.strip().splitlines(),
     ]
-    return "\n".join(lines) + "\n"
+    for measure in MEASURES[1:]:
+        lines += [f"## {measure}", "", *_quality_table(figures["quality"], measure), ""]
+    return "\n".join([*lines, *NOTES.strip().splitlines()]) + "\n"
 
 
-def mean(quality: Figures, name: str, measure: str = "AP") -> float | None:
+def mean(quality: Figures, row: str, measure: str) -> float | None:
     """Return the mean over the collections; None unless the row was measured on all of them."""
-    values = [of_collection.get(name) for of_collection in quality.values()]
+    values = [of_collection.get(row) for of_collection in quality.values()]
     if not values or None in values:
         return None
     return float(sum(value[measure] for value in values) / len(values))
 
 
-def milliseconds(figures: Figures, row: Row, kind: str = "new", quantile: str = "p50") -> Any:
-    """Return a quantile of the times of a row; None if it was not timed."""
-    timed = figures["times"].get("rows", {}).get(row.name, {}).get(kind)
-    return timed and timed[quantile]
-
-
-def is_searched(row: Row) -> bool:
-    """Whether `birchbark search` searches like this on this machine."""
-    return row.is_default and row.precision is fastest_precision()
-
-
 def _conditions(figures: Figures) -> Iterator[str]:
-    times = figures["times"]
-    if times:
+    if times := figures["times"]:
         machine, versions = times["machine"], times["versions"]
         named = ", ".join(f"{name} {number}" for name, number in versions.items())
         yield (
@@ -82,100 +58,64 @@ def _conditions(figures: Figures) -> Iterator[str]:
             f"{machine['python']}, {named}. Made by `make bench-search`."
         )
         yield ""
-    counts = {
-        name: next(iter(of_name.values()))["queries"]
-        for name, of_name in figures["quality"].items()
-        if of_name
-    }
+    counts = ", ".join(f"{name} ({rows['queries']})" for name, rows in figures["quality"].items())
     yield (
-        "Quality: judged queries, of large collections a random sample: "
-        + ", ".join(f"{name} ({count})" for name, count in counts.items())
-        + f"; {defaults.RERANKING_DEPTH} candidates by BM25, all of them ranked. Time: queries of "
-        "TIME, the 10 best of 100 candidates with their evidence, exact answers, models loaded, "
-        "every document new to the process."
+        f"Quality: a random sample of the judged queries of {counts or MISSING}; the "
+        f"{defaults.RERANKING_DEPTH} best documents. Time: queries of TIME, the 10 best with their "
+        "evidence, models loaded. New: every document is new to the process. Running: one query "
+        "after another, as in a service. All answers are exact, without a deadline."
     )
 
 
 def _main_table(figures: Figures) -> Iterator[str]:
-    yield "| search | pairs | p50 ms | p95 ms | queries | mean AP | " + " | ".join(NAMES) + " |"
-    yield "| --- |" + " ---: |" * (5 + len(NAMES))
-    for group in GROUPS:
-        yield f"| **{group}** |" + " |" * (5 + len(NAMES))
-        for row in rows():
-            if row.group == group:
-                cells = [*_timed(figures, row), *_quality(figures["quality"], row.name, "AP")]
-                yield f"| {_name(row)} | {' | '.join(cells)} |"
+    times = ("pairs", "new: p50 ms", "p95 ms", "running: p50 ms", "p95 ms")
+    yield f"| search | {' | '.join(times)} | mean AP | {' | '.join(NAMES)} |"
+    yield "| --- |" + " ---: |" * (len(times) + 1 + len(NAMES))
+    for row in ROWS:
+        cells = [*_timed(figures, row), *_quality(figures["quality"], row.name, "AP")]
+        yield f"| {_name(row)} | {' | '.join(cells)} |"
 
 
 def _name(row: Row) -> str:
-    if not row.is_default:
-        return row.name
-    return f"**{row.name}: the default{' here' if is_searched(row) else ' without VNNI'}**"
+    return f"**{row.name}**" if row in DEFAULTS else row.name
 
 
 def _timed(figures: Figures, row: Row) -> list[str]:
-    timed = figures["times"].get("rows", {}).get(row.name, {}).get("new")
+    timed = figures["times"].get("rows", {}).get(row.name)
     if not timed:
-        return [MISSING] * 4
-    pairs = [f"{timed[kind]:.0f}" for kind in ("pairs", "embedded") if timed[kind]]
-    return [
-        " + ".join(pairs) or "0",
-        f"{timed['p50']:,.0f}",
-        f"{timed['p95']:,.0f}",
-        str(timed["queries"]),
-    ]
+        return [MISSING] * 5
+    new = timed["new"]
+    pairs = " + ".join(f"{new[kind]:.0f}" for kind in ("pairs", "embedded") if new[kind])
+    kinds = [timed[kind][quantile] for kind in ("new", "running") for quantile in ("p50", "p95")]
+    return [pairs or "0", *(f"{value:,.0f}" for value in kinds)]
 
 
-def _quality(quality: Figures, row: str, measure: str, names: Sequence[str] = NAMES) -> list[str]:
-    """Return the mean and the value for each collection. row: its name."""
+def _quality(quality: Figures, row: str, measure: str) -> list[str]:
+    """Return the mean and the value for each collection."""
     average = mean(quality, row, measure)
     cells = [MISSING if average is None else f"{average:.4f}"]
-    for name in names:
+    for name in NAMES:
         value = quality.get(name, {}).get(row)
         cells.append(f"{value[measure]:.4f}" if value else MISSING)
     return cells
 
 
 def _quality_table(quality: Figures, measure: str) -> Iterator[str]:
-    names = [name for name in NAMES if name in quality]
-    yield f"| search | mean {measure} | {' | '.join(names)} |"
-    yield "| --- |" + " ---: |" * (1 + len(names))
-    for row in rows():
-        if any(row.name in quality[name] for name in names):
-            yield f"| {_name(row)} | {' | '.join(_quality(quality, row.name, measure, names))} |"
-    if any(FIRST_TOKENS in quality[name] for name in names):
-        cells = _quality(quality, FIRST_TOKENS, measure, names)
-        yield f"| {FIRST_TOKENS}, as peers read | {' | '.join(cells)} |"
-
-
-def _rm3(figures: Figures) -> Iterator[str]:
-    if figures["rm3"]:
-        yield "## AP with RM3 in the first stage"
-        yield ""
-        yield from _quality_table(figures["rm3"], "AP")
-        yield ""
-
-
-def _running(figures: Figures) -> Iterator[str]:
-    yield "| search | new: p50 ms | p95 ms | running: p50 ms | p95 ms |"
-    yield "| --- |" + " ---: |" * 4
-    for row in rows():
-        if milliseconds(figures, row, "running"):
-            cells = [
-                f"{milliseconds(figures, row, kind, quantile):,.1f}"
-                for kind in ("new", "running")
-                for quantile in ("p50", "p95")
-            ]
-            yield f"| {_name(row)} | {' | '.join(cells)} |"
+    yield f"| search | mean {measure} | {' | '.join(NAMES)} |"
+    yield "| --- |" + " ---: |" * (1 + len(NAMES))
+    for row in ROWS:
+        yield f"| {_name(row)} | {' | '.join(_quality(quality, row.name, measure))} |"
+    yield f"| {FIRST_TOKENS} | {' | '.join(_quality(quality, FIRST_TOKENS, measure))} |"
 
 
 def _peers(figures: Figures) -> Iterator[str]:
     if not figures["peers"]:
         return
-    yield "## Peers: the same candidates, the first 512 tokens of each document"
+    yield "## Peers: BM25's 100 candidates, the first 512 tokens of each"
     yield ""
-    yield "| engine | p50 ms | p95 ms | queries | scores differ by | mean AP | " + " | ".join(NAMES)
-    yield "| --- |" + " ---: |" * (5 + len(NAMES))
+    columns = ("engine", "p50 ms", "p95 ms", "queries", "scores differ by", "mean AP", *NAMES)
+    yield f"| {' | '.join(columns)} |"
+    yield "| --- |" + " ---: |" * (len(columns) - 1)
     quality = _quality(figures["quality"], FIRST_TOKENS, "AP")
     for name, timed in figures["peers"].items():
         cells = [f"{timed['p50']:,.0f}", f"{timed['p95']:,.0f}", str(timed["queries"])]
@@ -184,77 +124,23 @@ def _peers(figures: Figures) -> Iterator[str]:
     yield ""
 
 
-def _million(figures: Figures) -> Iterator[str]:
-    million = figures["million"]
-    if not million:
-        return
-    yield f"## {million['documents']:,} documents, no stored vectors"
-    yield ""
-    yield "| search | pairs | p50 ms | p95 ms | queries |"
-    yield "| --- |" + " ---: |" * 4
-    for name, timed in million["rows"].items():
-        pairs = " + ".join(f"{timed[k]:.0f}" for k in ("pairs", "embedded") if timed[k]) or "0"
-        times = f"{timed['p50']:,.0f} | {timed['p95']:,.0f}"
-        yield f"| {name} | {pairs} | {times} | {timed['queries']} |"
-    yield ""
-
-
 def _targets(figures: Figures) -> Iterator[str]:
     yield "| target | wanted | measured | |"
     yield "| --- | ---: | ---: | --- |"
-    for row in rows():
-        if not row.is_default:
-            continue
-        for quantile, limit in _limits(row):
-            value = milliseconds(figures, row, "new", quantile)
-            if value is not None:
-                name = f"{row.name}, {quantile} ms"
-                yield f"| {name} | ≤ {limit} | {value:,.0f} | {_verdict(value <= limit)} |"
-        yield from _ap_targets(figures["quality"], row)
-    if million := figures["million"]:
-        for row in rows():
-            if is_searched(row) and (timed := million["rows"].get(row.name)):
-                name = f"{million['documents']:,} documents, {row.name}, p50 ms"
-                verdict = _verdict(timed["p50"] <= MILLION_MS)
-                yield f"| {name} | ≤ {MILLION_MS} | {timed['p50']:,.0f} | {verdict} |"
-
-
-def _limits(row: Row) -> list[tuple[str, float]]:
-    return [*STORED_MS.items()] if row.vectors else [("p50", COMPUTED_MS[row.precision])]
-
-
-def _ap_targets(quality: Figures, row: Row) -> Iterator[str]:
-    """Compare a default plan with the full mixture on each collection."""
-    for name, of_name in quality.items():
-        if row.name in of_name and MIXTURE.name in of_name:
-            least, value = of_name[MIXTURE.name]["AP"] - AP_LOSS, of_name[row.name]["AP"]
-            verdict = _verdict(value >= least)
-            yield f"| {row.name}, AP of {name} | ≥ {least:.4f} | {value:.4f} | {verdict} |"
-
-
-def _verdict(met: bool) -> str:
-    return "met" if met else "missed"
+    for name, limit in TARGETS.items():
+        timed = figures["times"].get("rows", {}).get(name)
+        if timed and limit:
+            value = timed["new"]["p50"]
+            verdict = "met" if value <= limit else "missed"
+            yield f"| {name}, new documents, p50 ms | ≤ {limit} | {value:,.0f} | {verdict} |"
 
 
 NOTES = """
 ## Notes
 
-“3 of 20”: the cross-encoder reads the three best segments of each of the 20 best candidates, by
-first stage and embedding. “3 each, 60 pairs”: three of each of as many candidates as 60 pairs
-suffice for. “Embedding reads 1”: one segment of each candidate, chosen by the terms of the query.
-Segments are sentences; the passages of DL19 are read whole. Pairs: what the cross-encoder read per
-query, plus what the embedding read; fewer than the plan allows where the 10 best were known
-earlier. The weight of the first stage is .2 unless stated otherwise; embedding and cross-encoder
-have equal weights.
-
-Exact answers equal those that a plan gives without a deadline. Rows that take longer than others
-are timed for fewer queries (the column says how many), in the same random order. “New”: a searcher
-and scorers that have read nothing before, for every query. “Running”: one searcher for all queries,
-which remembers documents, sentences and vectors, but has never seen the query.
-
-AP of DL19 counts grades 2 and 3 as relevant, as TREC did; its candidates are the BM25 run of the
-collection. CACM's judgments are qrels.fixed.txt. Peers receive whole documents, of which the model
-reads 512 tokens together with the query, and rank by its scores alone. Their AP was computed
-from scores of Birchbark's scorer, with the same tokens and weights; “differ by” is the largest
-difference between these and the peer's own. Their times do not include the first stage.
+Pairs: what the cross-encoder read per query, plus what the embedding read. The default is that of
+`birchbark search`, in int8 where the processor has VNNI. “Just indexed” is an index as `birchbark
+index` leaves it, with static vectors; “with the embedding's vectors” is one after `birchbark index
+attach`. Where all passages are read, the best documents are scored again in float32. Peers re-rank
+what BM25 finds, and cut long documents.
 """

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.rounds import quantiles
-from benchmarks.search_models import Models
 from benchmarks.search_rows import Row
-from birchbark import FirstStage, Query, Searcher
-from birchbark.segment.by_name import Segmenter
+from birchbark import Query, Searcher
+from birchbark.pipeline.loaded_models import LoadedModels
 
 Figures = dict[str, Any]
 FEWEST = 10  # queries that are timed, however long they take
-UNKNOWN_WORD = "qxzzyqx"  # has no candidates: a search for it reads no document
 
 
+@dataclass(frozen=True, slots=True)
 class TimedSearch:
-    """Times the searches of one row on one index."""
+    """Times the searches of one row on one index.
 
-    def __init__(
-        self, row: Row, index: Path, models: Models, segmenter: Segmenter, seconds: float
-    ) -> None:
-        """seconds: the time after which no further query starts, unless fewer than FEWEST did."""
-        self._row, self._index, self._models = row, index, models
-        self._segmenter, self._seconds = segmenter, seconds
+    seconds: the time after which no further query starts, unless fewer than FEWEST did.
+    """
+
+    row: Row
+    index: Path
+    models: LoadedModels
+    seconds: float
 
     def new_documents(self, queries: Sequence[Query]) -> Figures:
         """Time each query on a new searcher."""
@@ -43,24 +44,22 @@ class TimedSearch:
 
     def _searcher(self) -> Searcher:
         """Return a searcher with empty caches, which has opened everything that it needs."""
-        ranker = self._row.ranker(self._models.load, self._segmenter)
-        searcher = Searcher(self._index, ranker or (), first_stage=FirstStage())
+        searcher = Searcher(self.index, self.row.ranker(self.models) or (), loaded=self.models)
         searcher.warm_up()
-        searcher.search(UNKNOWN_WORD)
         return searcher
 
     def _measure(self, queries: Sequence[Query], searcher: Searcher | None) -> Figures:
         times: list[float] = []
         pairs = embedded = 0
         for query in queries:
-            if len(times) >= FEWEST and sum(times) > 1000 * self._seconds:
+            if len(times) >= FEWEST and sum(times) > 1000 * self.seconds:
                 break
             fresh = searcher or self._searcher()
             start = time.perf_counter()
             answer = fresh.search(fresh.parse(query.text, literal=True))
             times.append(1000 * (time.perf_counter() - start))
             if not answer.stats.exact:
-                raise AssertionError(f"{self._row.name}: the answer is not exact")
+                raise AssertionError(f"{self.row.name}: the answer is not exact")
             pairs += answer.stats.pairs - answer.stats.embedded
             embedded += answer.stats.embedded
         return {
