@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "recipes.md").read_text()
 EXAMPLES = {  # of each kind
     "analyzers": "uva-analyzers",
+    "answers": "default-answers",
     "fields": "cord-fields",
     "evidence": "cord-adaptation",
     "training": "passages-settings",

@@ -310,7 +310,7 @@ FAULTS = [
     ("seed = 3", "seed = ", r"fields\.toml: not a TOML file"),
     ("seed = 3", "seed = " + 9999 * "[", r"fields\.toml: not a TOML file: too deeply nested"),
     ('name = "Tiny"', 'name = "/"', r"collections: the runs of two coll.*letters and digits"),
-    ('kind = "fields"', 'kind = "feelds"', r"kind: unknown kind 'feelds'.* one of analyzers, b"),
+    ('kind = "fields"', 'kind = "feelds"', r"kind: unknown kind 'feelds'.* one of analyzers, a"),
     ("k1 = 1.2", 'k1 = "1.2"', r"bm25\.k1: wrong type: expected a number, found '1\.2'"),
     ("b = 0.75", "b = 2", r"bm25: b is out of range"),
     ("b = 0.75", "c = 2", r"bm25\.c: unknown key"),

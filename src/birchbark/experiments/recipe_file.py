@@ -13,6 +13,7 @@ from birchbark.collection.documents import READERS
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged
 from birchbark.experiments.analyzers import AnalyzerExperiment
+from birchbark.experiments.answers import AnswersExperiment
 from birchbark.experiments.bi_encoder.bi_encoder_experiment import BiencoderExperiment
 from birchbark.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark.experiments.fields.field_experiment import FieldExperiment
@@ -31,6 +32,7 @@ T = TypeVar("T")
 WORDS = ("title", "source", "findings", "published")  # which do not change what is measured
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerExperiment.read,
+    "answers": AnswersExperiment.read,
     "bi-encoder": BiencoderExperiment.read,
     "evidence": EvidenceExperiment.read,
     "fields": FieldExperiment.read,
@@ -54,8 +56,8 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     values = with_settings(values, settings, path) if larger else values
     top = Section(values, str(path))
     kind = top.one_of("kind", tuple(KINDS))
-    measures = _measures(top)
     experiment = KINDS[kind](top.section(kind))
+    measures = _measures(top) if experiment.uses_measures else ()
     if "rm3" in top.keys and not experiment.uses_rm3:
         raise InputError("studies of this kind use no RM3", where=top.where("rm3"))
     recipe = Recipe(

@@ -25,11 +25,13 @@ class Experiment(ABC):
     Attributes:
         collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
         uses_rm3: Whether this kind uses the table [rm3] of a recipe.
+        uses_measures: Whether this kind measures rankings, so that a recipe must name measures.
     """
 
     __slots__ = ()
     collection_keys: ClassVar[frozenset[str]] = frozenset()
     uses_rm3: ClassVar[bool] = False
+    uses_measures: ClassVar[bool] = True
 
     @property
     def models(self) -> tuple[str, ...]:
