@@ -29,6 +29,7 @@ from birchbark.pipeline.upkeep.folder_index import (
 )
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
 from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage, rank_query
 
 NAMES = ["a.txt", "b.md", "c d.txt", "c%20d.txt", "e/f.html", "e/g.txt", "h.zip", "i", ".j.txt"]
 
@@ -282,3 +283,17 @@ def test_a_file_is_found_by_its_name(tmp_path: Path) -> None:
         assert hit.document.doc_id == "tax_2023/invoice-acme.txt"
         assert hit.document.contents == "Nothing that tells."
     assert not index.unread_fields
+
+
+def test_file_names_have_a_weight_of_their_own(tmp_path: Path) -> None:
+    """A file with the query's words in its name comes before one with them in its text."""
+    for name, text in (
+        ("invoice-acme.txt", "Thirty bricks were sold."),
+        ("letter.txt", "The invoice of Acme is here. An invoice."),
+        ("other.txt", "Nothing of the kind."),
+    ):
+        write(tmp_path / "files" / name, text)
+    index = build_folder_index(FolderSource((str(tmp_path / "files"),)), tmp_path / "index")
+    assert rank_query(index, "invoice acme").doc_ids == ("invoice-acme.txt", "letter.txt")
+    in_text = FirstStage(fields={"contents": 1.0})
+    assert rank_query(index, "invoice acme", in_text).doc_ids == ("letter.txt", "invoice-acme.txt")

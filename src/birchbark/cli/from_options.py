@@ -88,14 +88,15 @@ def first_stage(
     from birchbark.retrieve.rm3 import RM3
     from birchbark.retrieve.tfidf import TfIdf
 
-    weights = parse_fields(fields or (defaults.INDEXED_FIELD,))
+    weights = parse_fields(fields) if fields else None
     model_of_field = parse_field_bm25(field_bm25, idf_documents)
-    if unknown := [name for name in model_of_field if name not in weights]:
+    searched = weights or {defaults.INDEXED_FIELD: 1.0}
+    if unknown := [name for name in model_of_field if name not in searched]:
         raise InputError(
             f"--field-bm25 names the field {unknown[0]!r}, which is not searched",
-            wanted=f"one of {', '.join(weights)}",
+            wanted=f"one of {', '.join(searched)}",
         )
-    if model_of_field.keys() == weights.keys() and {"k1", "b"} & {*given_options()}:
+    if model_of_field.keys() == searched.keys() and {"k1", "b"} & {*given_options()}:
         raise InputError(
             "--k1 and --b have no effect: --field-bm25 gives all searched fields their own"
         )

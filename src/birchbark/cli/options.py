@@ -157,7 +157,8 @@ _retrieval_options = option_group(
         multiple=True,
         metavar="NAME[=WEIGHT]",
         help="Indexed field to search, and its weight; repeat to sum over several.  "
-        f"[default: {defaults.INDEXED_FIELD}=1]",
+        f"[default: {defaults.INDEXED_FIELD}=1; of a folder also {defaults.FILE_NAMES_FIELD}="
+        f"{defaults.FILE_NAMES_WEIGHT:g}]",
     ),
     option(
         "--field-bm25",

@@ -46,6 +46,7 @@ NAMES_OF_FILES = ("path", "folder")  # fields that may look like a list, as a fo
 VOCABULARY = "vocab.txt"
 SHARDS = "shards.json"  # of an index that is divided; see shards.py
 CONTENTS = defaults.INDEXED_FIELD
+FILE_NAMES = defaults.FILE_NAMES_FIELD
 # The names of files and folders in a manifest, which never lead out of the index.
 PART = re.compile(r"part-[0-9]+(-[0-9]+)?")
 DELETED = re.compile(r"(deleted-[0-9]+\.npy)?")

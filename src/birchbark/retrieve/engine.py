@@ -96,7 +96,8 @@ class IndexEngine:
     @property
     def name(self) -> str:
         """The tag of its runs."""
-        models = {type(model_of(self.index, self.stage, field)) for field in self.stage.fields}
+        fields = self.stage.searched(self.index)
+        models = {type(model_of(self.index, self.stage, field)) for field in fields}
         if models == {Impacts}:
             return replace(self.stage, model=Impacts(1)).name
         return self.stage.name
@@ -155,7 +156,8 @@ class IndexEngine:
         Args:
             terms: Terms of the index's analyzer.
         """
-        field = max(self.stage.fields, key=lambda name: self.stage.fields[name])
+        fields = self.stage.searched(self.index)
+        field = max(fields, key=lambda name: fields[name])
         statistics = field_statistics(self.index, field, terms)
         count, frequencies = statistics.totals.documents, statistics.frequencies
         return {term: idf(count, frequencies.get(term, 0)) for term in terms}

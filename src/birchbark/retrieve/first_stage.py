@@ -14,7 +14,7 @@ from birchbark import defaults
 from birchbark.arguments import check_instance, iterated, mapping_of, shown, text_of
 from birchbark.errors import InputError
 from birchbark.index.index import Index
-from birchbark.index.layout import CONTENTS
+from birchbark.index.layout import CONTENTS, FILE_NAMES
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.impacts import Impacts
@@ -41,7 +41,8 @@ class FirstStage:
     Attributes:
         model: The weighting model, `BM25` or `TfIdf`. Default `BM25()`. Fields whose terms have
             weights are scored by the dot product instead.
-        fields: Indexed field → weight, 0 or more. Default `{"contents": 1.0}`.
+        fields: Indexed field → weight, 0 or more. Default None: `{"contents": 1.0}`, and the index
+            of a folder has file names beside it (`searched`).
         field_models: Field → weighting model, for fields that do not use `model`. Default: empty.
         match: How many terms of the original query a candidate contains. Default `OR`.
         filters: Keyword field → filter that a candidate must meet: a value, `docs/*` for all that
@@ -55,7 +56,7 @@ class FirstStage:
     """
 
     model: WeightingModel = dataclasses.field(default_factory=BM25)
-    fields: Mapping[str, float] = dataclasses.field(default_factory=lambda: {CONTENTS: 1.0})
+    fields: Mapping[str, float] | None = None
     field_models: Mapping[str, WeightingModel] = dataclasses.field(default_factory=dict)
     match: Match = OR
     filters: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -63,8 +64,13 @@ class FirstStage:
     allowed: Mapping[str, NDArray[np.bool_]] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("fields", "field_models", "filters"):
-            mapping_of(getattr(self, name), name)
+        fields = {CONTENTS: 1.0, FILE_NAMES: 1.0} if self.fields is None else self.fields
+        for name, values in (
+            ("fields", fields),
+            ("field_models", self.field_models),
+            ("filters", self.filters),
+        ):
+            mapping_of(values, name)
         for name, value in self.filters.items():
             text_of(value, f"the filter of the field {name}")
         if self.expansion is not None:
@@ -76,16 +82,27 @@ class FirstStage:
                 wanted="BM25() or TfIdf()",
                 found=shown(self.model),
             )
-        if not self.fields:
+        if not fields:
             raise InputError("the first stage needs at least one field")
-        if unknown := self.field_models.keys() - self.fields.keys():
+        if unknown := self.field_models.keys() - fields.keys():
             raise InputError(
                 f"a model for the field {min(unknown)!r}, which is not searched",
-                wanted=" or ".join(self.fields),
+                wanted=" or ".join(fields),
             )
-        if bad := [w for w in self.fields.values() if not 0 <= w <= MAX_WEIGHT]:
+        if bad := [w for w in fields.values() if not 0 <= w <= MAX_WEIGHT]:
             wanted = f"0 to {MAX_WEIGHT:g}"
             raise InputError("field weight is out of range", wanted=wanted, found=str(bad[0]))
+
+    def searched(self, index: Index) -> Mapping[str, float]:
+        """Return field → weight, as searched in an index: `fields`, or the default for this index.
+
+        The words of paths (`file_names`) count half of what they would in the text, in addition to
+        the text, of which they are a part as well.
+        """
+        if self.fields is not None:
+            return self.fields
+        names = {FILE_NAMES: defaults.FILE_NAMES_WEIGHT} if FILE_NAMES in index.fields else {}
+        return {CONTENTS: 1.0, **names}
 
     def filtered(self, filters: Mapping[str, str]) -> FirstStage:
         """Return this stage with additional filters.
@@ -146,7 +163,7 @@ def expanded_query(
     feedback = rank_expanded(
         index, weights, weights, stage, stage.expansion.documents, rank_terms=rank_terms
     )
-    return expand(index, weights, feedback, stage.expansion, next(iter(stage.fields)))
+    return expand(index, weights, feedback, stage.expansion, next(iter(stage.searched(index))))
 
 
 def rank_query(
@@ -232,7 +249,7 @@ def matching_documents(
 ) -> list[NDArray[np.bool_]]:
     """Return for each part which documents are candidates for the original query, (documents,)."""
     terms = [term for term, weight in _weights(index, query).items() if weight]
-    return candidates(index, stage.fields, stage.selection(stage.match, terms))
+    return candidates(index, stage.searched(index), stage.selection(stage.match, terms))
 
 
 def matching_ids(
@@ -275,7 +292,9 @@ def rank_expanded(
     candidates; with OR, however, any term of `weights` makes a document a candidate. See
     `rank_query` for the other arguments.
     """
-    models = {field: (w, model_of(index, stage, field)) for field, w in stage.fields.items()}
+    models = {
+        field: (w, model_of(index, stage, field)) for field, w in stage.searched(index).items()
+    }
     matched = weights if stage.match == OR else original
     terms = [term for term in matched if matched[term]]
     statistics = collect_statistics(

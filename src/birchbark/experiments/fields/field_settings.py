@@ -125,7 +125,9 @@ def _weights(section: Section, names: Mapping[str, object]) -> dict[str, float]:
         )
     weights = {name: table.number(name) for name in table.keys}
     try:
-        return dict(FirstStage(fields=weights).fields) if weights else {}
+        if weights:
+            FirstStage(fields=weights)  # raises InputError
+        return weights
     except InputError as fault:
         raise fault.at(section.where("weights")) from None
 

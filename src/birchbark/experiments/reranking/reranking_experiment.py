@@ -157,9 +157,14 @@ class RerankingExperiment(ModelExperiment):
                 )
 
     @property
+    def _searched(self) -> dict[str, float]:
+        """The fields that the first stages search, as keys."""
+        return {name: w for s in self.first_stages.values() for name, w in (s.fields or {}).items()}
+
+    @property
     def _schema(self) -> Schema:
         """The indexed fields: the joint field, and those of the first stages."""
-        names = {name for stage in self.first_stages.values() for name in stage.fields}
+        names = set(self._searched)
         single = {name: (name,) for name in sorted(names - {CONTENTS})}
         return Schema(fields={**DEFAULT_FIELDS, **single})
 
@@ -170,7 +175,7 @@ class RerankingExperiment(ModelExperiment):
         if collection.run or not self.first_stages:
             runs = first_stages(recipe, workspace, lambda: index, collection, rm3=False)
             return list(runs.values())
-        for name in dict.fromkeys(n for s in self.first_stages.values() for n in s.fields):
+        for name in self._searched:
             if not index.totals(name).tokens:
                 raise InputError(
                     f"no document has any term in {name}",

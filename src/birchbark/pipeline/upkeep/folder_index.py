@@ -19,8 +19,12 @@ from birchbark.records import Document
 
 Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
 Watch = Callable[[Iterable[Document]], Iterable[Document]]
-# The names of files and folders are searched, too: a scan may have no other words.
-SEARCHED = {defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path")}
+# The names of files and folders are searched, too: a scan may have no other words. They are a part
+# of the text, so that they are spelt as it is and expand queries, and have a weight of their own.
+SEARCHED = {
+    defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path"),
+    defaults.FILE_NAMES_FIELD: ("path",),
+}
 FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, fields=SEARCHED, keywords=KEYWORDS)
 
 
