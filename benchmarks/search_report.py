@@ -141,6 +141,5 @@ NOTES = """
 Pairs: what the cross-encoder read per query, plus what the embedding read. The default is that of
 `birchbark search`, in int8 where the processor has VNNI. “Just indexed” is an index as `birchbark
 index` leaves it, with static vectors; “with the embedding's vectors” is one after `birchbark index
-attach`. Where all passages are read, the best documents are scored again in float32. Peers re-rank
-what BM25 finds, and cut long documents.
+attach`. Peers re-rank what BM25 finds, and cut long documents.
 """

@@ -58,7 +58,6 @@ ROWS = (
         Row(f"{defaults.SMALL_MODEL}, {vectors.value}", vectors, {"model": defaults.SMALL_MODEL})
         for vectors in (Vectors.STATIC, Vectors.EMBEDDING)
     ),
-    Row("cross-encoder reads all passages", Vectors.EMBEDDING, {"read_segments": "all"}),
 )
 
 
