@@ -13,7 +13,7 @@ from birchbark.collection.file_readers.file import ContainedFile, Contents, File
 from birchbark.collection.file_readers.front_matter import split_front_matter
 from birchbark.collection.file_readers.mail import read_mail
 from birchbark.collection.file_readers.pdf import _LINE_BREAK
-from birchbark.collection.file_readers.spreadsheet_process import shown
+from birchbark.collection.file_readers.spreadsheet import shown
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from birchbark.collection.file_readers import spreadsheet
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError, UnreadableError
+from birchbark.errors import InputError
 from office_files import ods, xlsx
 
 pytest.importorskip("python_calamine")
@@ -78,30 +75,7 @@ def test_what_exceeds_the_limit_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
     assert dict(intake.notes) == {"spreadsheet not read after 4 cells or 50,000,000 characters": 1}
 
 
-def test_cells_that_are_far_apart_do_not_end_the_process(tmp_path: Path) -> None:
-    """The library needs memory for all cells between them: terabytes."""
-    with pytest.raises(InputError, match="needs more than 2,000,000,000 bytes of memory") as error:
-        read(tmp_path, xlsx({"S": {"A1": "a", "XFD1048576": "z"}}))
-    assert not isinstance(error.value, UnreadableError)
-
-
 def test_damage_is_an_error(tmp_path: Path) -> None:
     """In one line, which is the library's."""
     with pytest.raises(InputError, match=r"a\.xlsx: the spreadsheet cannot be read: .+"):
         read(tmp_path, xlsx({"S": {"A1": "a"}})[:200])
-
-
-@pytest.mark.parametrize("problem", ["time", "killed", "refused"])
-def test_a_busy_machine_says_nothing_about_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
-) -> None:
-    """It is to be read again."""
-
-    def run(command: list[str], **_: Any) -> Any:
-        if problem == "killed":
-            return subprocess.CompletedProcess(command, -signal.SIGKILL, b"", b"")
-        raise subprocess.TimeoutExpired(command, 60) if problem == "time" else OSError(11, "no")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(UnreadableError):
-        read(tmp_path, xlsx({"S": {"A1": "a"}}))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
+from datetime import date, datetime, time, timedelta
 from importlib.util import find_spec
-from pathlib import Path
+from io import BytesIO
+from typing import Any
 
 from birchbark.collection.file_readers.file import Fields, File
 from birchbark.collection.file_readers.table import row_paragraphs
-from birchbark.errors import InputError, UnreadableError
+from birchbark.errors import InputError, first_line
 
-PROCESS = Path(__file__).with_name("spreadsheet_process.py")
-MOST_SECONDS = 60.0
-MOST_MEMORY = 2_000_000_000  # bytes; a few cells far apart need memory for all between them
 MOST_CELLS = 5_000_000
 MOST_CHARACTERS = 50_000_000  # a text that is in many cells is in the file once
 
@@ -29,40 +24,64 @@ def read_spreadsheet(file: File) -> Fields:
     """Return the name of each sheet, followed by its rows as paragraphs: see `row_paragraphs`.
 
     Dates are written as in ISO 8601, and numbers without decimals that they do not have. What
-    exceeds MOST_CELLS or MOST_CHARACTERS is noted. The workbook is read by a process of its own,
-    with limited memory and time. Raises InputError for a file that cannot be read within this
-    memory, and UnreadableError if it takes too long.
+    exceeds MOST_CELLS or MOST_CHARACTERS is noted. Raises InputError for a file that is damaged,
+    or protected.
     """
-    limits = [str(limit) for limit in (MOST_MEMORY, MOST_CELLS, MOST_CHARACTERS)]
-    command = [sys.executable, "-P", str(PROCESS), *limits]
     try:
-        done = subprocess.run(
-            command, input=file.raw, capture_output=True, timeout=MOST_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise UnreadableError(f"it took longer than {MOST_SECONDS:.0f} s to read it") from None
-    except OSError as error:
-        raise UnreadableError(f"no process to read it: {error.strerror}") from None
-    _check(done)
-    found = json.loads(done.stdout)
-    if found["is_cut"]:
+        sheets, is_cut = _sheets(file.raw)
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a panic of the library is no Exception
+        reason = first_line(error) or type(error).__name__
+        if "detect file format" in reason:  # what calamine also says of encrypted ones
+            reason = "it is damaged, or protected by a password"
+        raise InputError(f"the spreadsheet cannot be read: {reason}") from None
+    if is_cut:
         file.intake.note(
             f"spreadsheet not read after {MOST_CELLS:,} cells or {MOST_CHARACTERS:,} characters"
         )
-    sheets = ((name, row_paragraphs(rows)) for name, rows in found["sheets"])
-    blocks = [block for name, rows in sheets if rows for block in (name, *rows)]
+    paragraphs = ((name, row_paragraphs(rows)) for name, rows in sheets)
+    blocks = [block for name, rows in paragraphs if rows for block in (name, *rows)]
     return {"title": "", "text": "\n\n".join(blocks)}
 
 
-def _check(done: subprocess.CompletedProcess[bytes]) -> None:
-    """Raise the error that the process ended with, if it did. It aborts if memory is lacking."""
-    if not done.returncode:
-        return
-    reason = done.stderr.decode(errors="replace").strip().split("\n")[-1]
-    if "memory" in reason.lower() or done.returncode == -signal.SIGABRT:
-        reason = f"it needs more than {MOST_MEMORY:,} bytes of memory"
-    elif done.returncode < 0:
-        raise UnreadableError(f"the process that reads it was ended by signal {-done.returncode}")
-    if "detect file format" in reason:  # what calamine also says of encrypted ones
-        reason = "it is damaged, or protected by a password"
-    raise InputError(f"the spreadsheet cannot be read: {reason}")
+def _sheets(raw: bytes) -> tuple[list[tuple[str, list[list[str]]]], bool]:
+    """Return name and rows of each sheet, and whether that would exceed a limit."""
+    import python_calamine
+
+    workbook = python_calamine.load_workbook(BytesIO(raw))
+    sheets: list[tuple[str, list[list[str]]]] = []
+    cells = characters = 0
+    for name in workbook.sheet_names:
+        rows: list[list[str]] = []
+        sheets.append((name, rows))
+        for row in workbook.get_sheet_by_name(name).iter_rows():
+            texts = [shown(value) for value in row]
+            while texts and not texts[-1]:
+                texts.pop()
+            if texts:
+                rows.append(texts)
+                cells += sum(map(bool, texts))
+                characters += sum(map(len, texts))
+            if cells > MOST_CELLS or characters > MOST_CHARACTERS:
+                rows.pop()
+                return sheets, True
+    return sheets, False
+
+
+def shown(value: Any) -> str:
+    """Return the text of a cell as people see it, as far as the workbook's formats are known."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int | float):
+        whole = isinstance(value, int) or value.is_integer()
+        return str(int(value)) if whole and abs(value) < 1e18 else f"{value:.15g}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "auto" if value.microsecond else "seconds").removesuffix(":00")
+    if isinstance(value, time):
+        return value.isoformat().removesuffix(":00")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    return " ".join(str(value).split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -32,26 +32,39 @@ class Part(NamedTuple):
     found: Document | InputError
 
 
-def parts_of(file: File, path: str, kind: FileType, about: Fields) -> Iterator[Part]:
+def parts_of(
+    file: File,
+    path: str,
+    kind: FileType,
+    about: Fields,
+    begin: Callable[[str], bool] = lambda doc_id: True,
+) -> Iterator[Part]:
     """Yield what a file becomes: its own document first, then those of the files in it.
 
     The doc_id of a contained file is that of its container, a slash and its name: no other file of
     the folder can have this path. Files that are not read are noted.
 
-    path: below the folder. about: fields that all documents of the file have.
+    path: below the folder. about: fields that all documents of the file have. begin: is called
+    with the doc_id of each file before it is read, and returns whether to read it. Default: all.
     """
-    yield from _parts(file, doc_id_of(path), kind, _Around(about, {}, 0))
+    yield from _parts(file, doc_id_of(path), kind, _Around(about, {}, 0, begin))
 
 
 class _Around(NamedTuple):
-    """Fields that a document may not change, those that it may, and in how many files it is."""
+    """Fields that a document may not change, those that it may, and in how many files it is.
+
+    begin: see `parts_of`.
+    """
 
     about: Fields
     inherited: Fields
     nested: int
+    begin: Callable[[str], bool]
 
 
 def _parts(file: File, doc_id: str, kind: FileType, around: _Around) -> Iterator[Part]:
+    if not around.begin(doc_id):
+        return
     names: Counter[str] = Counter()
     kind = type_by_contents(kind, file.raw)
     try:
@@ -77,7 +90,7 @@ def _contained(
     else:
         within = replace(file, path=file.path / name, raw=inner.raw)
         about = {**around.about, "size": str(len(inner.raw))}
-        deeper = _Around(about, inner.fields, around.nested + 1)
+        deeper = _Around(about, inner.fields, around.nested + 1, around.begin)
         yield from _parts(within, doc_id, kind, deeper)
 
 

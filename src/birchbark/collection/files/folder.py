@@ -11,10 +11,10 @@ from os import stat_result
 from pathlib import Path
 from time import time_ns
 
-from birchbark.collection.file_readers.file import Fields, File
-from birchbark.collection.file_readers.file_types import FileType, file_type, suffixes
-from birchbark.collection.files.file_documents import parts_of
+from birchbark.collection.file_readers.file import Fields
+from birchbark.collection.file_readers.file_types import file_type, suffixes
 from birchbark.collection.files.folder_state import FileState, FolderSource
+from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import read_decompressed
@@ -65,7 +65,7 @@ class FolderChanges:
         retry: whether what could not be read counts as changed, too.
         """
         unreadable: list[Path] = []
-        found = {str(path): status for path, status, _ in self._files(Intake(), unreadable)}
+        found = {str(path): status for path, status in self._files(Intake(), unreadable)}
         gone = set(self._known).difference(found, self._below(unreadable))
         changed = (self._differs(self._known.get(p), status, retry) for p, status in found.items())
         return bool(gone) or (retry and bool(unreadable)) or any(changed)
@@ -77,14 +77,15 @@ class FolderChanges:
         depend on their bytes, the documents that they were are kept.
         """
         unreadable: list[Path] = []
-        for path, status, kind in self._files(self._intake, unreadable):
-            known = self._known.get(str(path))
-            if status is None:
-                self._keep_unread(str(path), known)
-            elif self._differs(known, status, retry=True):
-                yield from self._read(path, status, kind, FileState.of(status, time_ns()))
-            elif known:
-                self._keep(str(path), known)
+        with IsolatedReader(self._intake) as reader:
+            for path, status in self._files(self._intake, unreadable):
+                known = self._known.get(str(path))
+                if status is None:
+                    self._keep_unread(str(path), known)
+                elif self._differs(known, status, retry=True):
+                    yield from self._read(path, status, FileState.of(status, time_ns()), reader)
+                elif known:
+                    self._keep(str(path), known)
         for name in self._below(unreadable):
             self._keep_unread(name, self._known[name])
 
@@ -95,7 +96,7 @@ class FolderChanges:
         return [doc_id for doc_id in known if doc_id not in kept]
 
     def _read(
-        self, path: Path, status: stat_result, kind: FileType, state: FileState
+        self, path: Path, status: stat_result, state: FileState, reader: IsolatedReader
     ) -> Iterator[tuple[str, Document]]:
         """Read a file, and yield those of its documents that are new or have changed."""
         name, location = str(path), self.source.locate(path)
@@ -118,7 +119,7 @@ class FolderChanges:
             self._keep(name, replace(state, documents=before))
             return
         documents: dict[str, str] = {}
-        for doc_id, found in parts_of(File(location, raw, self._intake), str(path), kind, about):
+        for doc_id, found in reader.parts(location, raw, str(path), about):
             if isinstance(found, InputError):
                 self._intake.bad_file(found)
                 if isinstance(found, UnreadableError):
@@ -166,8 +167,8 @@ class FolderChanges:
 
     def _files(
         self, intake: Intake, unreadable: list[Path]
-    ) -> Iterator[tuple[Path, stat_result | None, FileType]]:
-        """Yield path, status and type of each file whose name indicates a type that is read.
+    ) -> Iterator[tuple[Path, stat_result | None]]:
+        """Yield path and status of each file whose name indicates a type that is read.
 
         The status is None if it cannot be found out now. unreadable: see `walk`.
         """
@@ -177,15 +178,14 @@ class FolderChanges:
                 raise InputError(problem, where=str(root), wanted="a folder")
             lost: list[Path] = []
             for below in walk(root, intake, self.source.include, self.source.exclude, lost):
-                kind = file_type(below)
-                if kind is None:
+                if file_type(below) is None:
                     intake.note(f"file of another type not read: {suffixes(below) or 'no suffix'}")
                     continue
                 try:
-                    yield Path(name, below), _status(root / below), kind
+                    yield Path(name, below), _status(root / below)
                 except UnreadableError as error:
                     intake.bad_file(error)
-                    yield Path(name, below), None, kind
+                    yield Path(name, below), None
                 except InputError as error:
                     intake.bad_file(error)
             unreadable += [Path(name, folder) for folder in lost]

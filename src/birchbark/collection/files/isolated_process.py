@@ -1,0 +1,97 @@
+"""Which documents do files become? Run as a process of its own, by `isolated_reader.py`.
+
+Reads requests from stdin, each a line of JSON and the bytes of a file, and writes answers to
+stdout, each a line of JSON: `begun` with the doc_id of what is read now; `doc_id` with `fields` or
+`error`; at last, `notes`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from birchbark.collection.file_readers.file import File
+from birchbark.collection.file_readers.file_types import file_type
+from birchbark.collection.files.file_documents import Part, doc_id_of, parts_of
+from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError, UnreadableError
+
+try:
+    import resource
+except ImportError:  # Windows sets no limits
+    resource = None  # type: ignore[assignment]
+
+Write = Callable[[dict[str, Any]], None]
+
+
+def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write: Write) -> None:
+    """Read a file, and write the answers."""
+    intake = Intake(encoding=request["encoding"])
+
+    def begin(doc_id: str) -> bool:
+        if doc_id in request["without"]:
+            return False
+        _limit_time(seconds)
+        write({"begun": doc_id})
+        return True
+
+    path, location = request["path"], Path(request["location"])
+    kind = file_type(Path(path))
+    assert kind
+    try:
+        for part in parts_of(File(location, raw, intake), path, kind, request["about"], begin):
+            write(_as_json(part))
+    except MemoryError:
+        error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
+        write(_as_json(Part(doc_id_of(path), error)))
+    write({"notes": intake.notes})
+
+
+def _as_json(part: Part) -> dict[str, Any]:
+    found = part.found
+    if isinstance(found, InputError):
+        told = (found.what, found.where, found.found, found.wanted, found.remedy)
+        retry = isinstance(found, UnreadableError)
+        return {"doc_id": part.doc_id, "error": told, "retry": retry}
+    return {"doc_id": part.doc_id, "fields": dict(found.fields)}
+
+
+def _limit_memory(memory: int) -> None:
+    if resource:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_time(seconds: int) -> None:
+    """Let the process end when it has used so many more seconds of processor time."""
+    if resource:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(process_time()) + seconds, most))
+
+
+def main() -> None:
+    """Answer requests, within the limits of the command line, until there are no more."""
+    memory, seconds = map(int, sys.argv[1:])
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is no answer
+    _limit_memory(memory)
+
+    def write(found: dict[str, Any]) -> None:
+        answers.write(json.dumps(found).encode() + b"\n")
+        answers.flush()
+
+    while line := sys.stdin.buffer.readline():
+        request = json.loads(line)
+        raw = sys.stdin.buffer.read(request["bytes"])
+        answer(request, raw, memory, seconds, write)
+
+
+if __name__ == "__main__":
+    main()

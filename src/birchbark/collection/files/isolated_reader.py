@@ -1,0 +1,142 @@
+"""How are strangers' files read, so that a hostile one costs nothing but itself?"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from birchbark.collection.file_readers.file import Fields
+from birchbark.collection.files.file_documents import Part, doc_id_of
+from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError, UnreadableError
+from birchbark.records import Document
+
+PROGRAM = Path(__file__).with_name("isolated_process.py")
+PACKAGES = Path(__file__).parents[3]  # where birchbark is
+MOST_MEMORY = 4_000_000_000  # bytes; a few cells far apart need memory for all between them
+MOST_SECONDS = 120  # of processor time, for each document
+MOST_ENDED = 3  # processes, before the rest of a file is not read
+
+
+class IsolatedReader:
+    """Reads files in a process of its own, within limits of memory and of processor time.
+
+    A file that exceeds them, or that a library fails on so that the process ends, is a bad file; in
+    a mailbox or an e-mail, only the message or attachment is. A context manager, for one thread at
+    a time; the process starts with the first file.
+    """
+
+    def __init__(self, intake: Intake) -> None:
+        """intake: has the encoding of text files, and is told what the readers note."""
+        self._intake = intake
+        self._idle: subprocess.Popen[bytes] | None = None  # waits for the next file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._idle:
+            _end(self._idle)
+            self._idle = None
+
+    def parts(self, location: Path, raw: bytes, path: str, about: Fields) -> Iterator[Part]:
+        """Yield what a file becomes: see `parts_of`.
+
+        location, raw: where it is, and its bytes. path: below the folder. about: fields that all
+        its documents have.
+        """
+        seen: set[str] = set()
+        ended: list[str] = []  # ids of the documents whose reading ended a process
+        request = {"location": str(location), "path": path, "about": about, "bytes": len(raw)}
+        request |= {"encoding": self._intake.encoding, "without": ended}
+        whole = begun = doc_id_of(path)
+        while len(ended) < MOST_ENDED:
+            try:
+                for answer in self._answers(request, raw):
+                    begun = answer.get("begun", begun)
+                    if "doc_id" in answer and answer["doc_id"] not in seen:
+                        seen.add(answer["doc_id"])
+                        yield _part(answer)
+                    self._intake.notes.update(answer.get("notes", {}))
+                return
+            except InputError as error:
+                ended.append(begun)
+                yield Part(begun, error.at(f"{location}{begun.removeprefix(whole)}"))
+                if begun == whole:
+                    return
+        self._intake.note(f"rest of a file not read after {MOST_ENDED} files in it that failed")
+
+    def _answers(self, request: dict[str, Any], raw: bytes) -> Iterator[dict[str, Any]]:
+        """Yield what the process answers; InputError if it ends before the last answer."""
+        process, self._idle = self._idle or _start(), None
+        assert process.stdin and process.stdout
+        try:
+            with suppress(BrokenPipeError):  # it has ended, which is seen below
+                process.stdin.write(json.dumps(request).encode() + b"\n" + raw)
+                process.stdin.flush()
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "notes" in answer:  # the last one
+                    self._idle = process
+                yield answer
+                if self._idle:
+                    return
+            raise _reason(process.wait())
+        finally:
+            if self._idle is not process:
+                _end(process)
+
+
+def _part(answer: dict[str, Any]) -> Part:
+    doc_id = answer["doc_id"]
+    if "fields" in answer:
+        return Part(doc_id, Document(doc_id, answer["fields"]))
+    kind = UnreadableError if answer["retry"] else InputError
+    what, where, found, wanted, remedy = answer["error"]
+    return Part(doc_id, kind(what, where=where, found=found, wanted=wanted, remedy=remedy))
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Start a process that waits for files; it and what it starts are a group of their own."""
+    paths = filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH")))
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", str(PROGRAM), str(MOST_MEMORY), str(MOST_SECONDS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # numpy's library reserves memory for each thread that it may start
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UnreadableError(f"no process to read it: {error.strerror}") from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process, and programs that it waits for."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _reason(code: int) -> InputError:
+    """Return why a file cannot be read whose process ended with this exit code."""
+    if code == -signal.SIGXCPU:
+        return InputError(f"it took longer than {MOST_SECONDS} s of processor time to read it")
+    if code == -signal.SIGABRT:  # as libraries end that get no memory
+        return InputError(f"reading it failed, or needs more than {MOST_MEMORY:,} bytes of memory")
+    if code == -signal.SIGKILL:  # by the system, or a person
+        return UnreadableError("the process that reads it was killed")
+    ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return InputError(f"the process that reads it {ended}")

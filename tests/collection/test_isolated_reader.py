@@ -1,0 +1,138 @@
+"""Does a file that hangs, fills the memory or ends its process cost nothing but itself?"""
+
+from __future__ import annotations
+
+import subprocess
+from email.message import EmailMessage
+from os import getpid
+from pathlib import Path
+
+import pytest
+
+from birchbark.collection.files import isolated_reader
+from birchbark.collection.files.folder import read_folder
+from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError, UnreadableError
+from office_files import xlsx
+
+# Runs in the process that reads: texts with these words have what no library is known to have.
+HOSTILE = """
+import os, signal
+from birchbark.collection.file_readers import file
+
+decode_text = file.decode_text
+
+def decode(raw, *arguments, **options):
+    if b"endless" in raw:
+        while True:
+            pass
+    if b"immense" in raw:
+        bytearray(1 << 40)
+    if b"damaging" in raw:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if b"unlucky" in raw:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if b"talkative" in raw:
+        print("{}", flush=True)
+    return decode_text(raw, *arguments, **options)
+
+file.decode_text = decode
+"""
+
+
+@pytest.fixture(autouse=True)
+def hostile_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process that reads meet the texts above, within a second."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(HOSTILE)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setattr(isolated_reader, "MOST_SECONDS", 1)
+
+
+def written(folder: Path, **texts: str) -> Path:
+    """Return a folder in `folder` with a file for each text."""
+    (folder / "files").mkdir()
+    for name, text in texts.items():
+        (folder / "files" / f"{name}.txt").write_text(text)
+    return folder / "files"
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "message"),
+    [
+        ("endless", InputError, "it took longer than 1 s of processor time to read it"),
+        ("immense", InputError, "it needs more than 4,000,000,000 bytes of memory"),
+        ("damaging", InputError, "the process that reads it was ended by signal 11"),
+        ("unlucky", UnreadableError, "the process that reads it was killed"),
+    ],
+)
+def test_file_costs_only_itself(
+    word: str, kind: type[InputError], message: str, tmp_path: Path
+) -> None:
+    """The files before and after it are read, and the error names it."""
+    folder = written(tmp_path, a="before", b=f"an {word} file", c="after")
+    intake = Intake()
+    assert [d.fields["text"] for _, d in read_folder(folder, intake)] == ["before", "after"]
+    assert [(type(e), str(e)) for e in intake.skipped] == [(kind, f"{folder / 'b.txt'}: {message}")]
+
+
+def mail(*attached: str) -> bytes:
+    """Return an e-mail with these texts attached, as 0.txt, 1.txt and so on."""
+    message = EmailMessage()
+    message["Subject"] = "files"
+    message.set_content("see there")
+    for number, text in enumerate(attached):
+        message.add_attachment(text.encode(), "text", "plain", filename=f"{number}.txt")
+    return bytes(message)
+
+
+def test_attachment_costs_only_itself(tmp_path: Path) -> None:
+    """The e-mail and its other attachments are read once."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.eml").write_bytes(mail("first", "an endless one", "third"))
+    intake = Intake()
+    read = [document.doc_id for _, document in read_folder(tmp_path / "files", intake)]
+    assert read == ["a.eml", "a.eml/0.txt", "a.eml/2.txt"]
+    assert [error.where for error in intake.skipped] == [f"{tmp_path}/files/a.eml/1.txt"]
+
+
+def test_rest_of_hostile_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three attachments may end the process; what follows is not read, which is told."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.eml").write_bytes(mail(*["a damaging one"] * 4, "last"))
+    (tmp_path / "files" / "b.txt").write_text("other")
+    intake = Intake()
+    read = [document.doc_id for _, document in read_folder(tmp_path / "files", intake)]
+    assert read == ["a.eml", "b.txt"]
+    assert len(intake.skipped) == 3
+    assert dict(intake.notes) == {"rest of a file not read after 3 files in it that failed": 1}
+
+
+def test_cells_that_are_far_apart_cost_one_file(tmp_path: Path) -> None:
+    """The library of spreadsheets needs memory for all cells between them: terabytes."""
+    pytest.importorskip("python_calamine")
+    folder = written(tmp_path, b="after")
+    (folder / "a.xlsx").write_bytes(xlsx({"S": {"A1": "a", "XFD1048576": "z"}}))
+    intake = Intake()
+    assert [document.doc_id for _, document in read_folder(folder, intake)] == ["b.txt"]
+    assert "needs more than 4,000,000,000 bytes of memory" in str(intake.skipped[0])
+    assert type(intake.skipped[0]) is InputError
+
+
+def test_output_of_libraries_is_no_answer(tmp_path: Path) -> None:
+    """What they print does not disturb the answers."""
+    folder = written(tmp_path, a="a talkative file")
+    assert [d.fields["text"] for _, d in read_folder(folder, Intake())] == ["a talkative file"]
+
+
+def test_process_ends_with_the_reading(tmp_path: Path) -> None:
+    """Also with one that is given up in the middle of a file."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.eml").write_bytes(mail("first", "second"))
+    documents = read_folder(tmp_path / "files", Intake())
+    next(documents)
+    command = ["pgrep", "-P", str(getpid()), "-f", isolated_reader.PROGRAM.name]
+    assert subprocess.run(command, capture_output=True, check=False).stdout
+    documents.close()  # type: ignore[attr-defined]
+    assert not subprocess.run(command, capture_output=True, check=False).stdout
