@@ -523,7 +523,7 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
     birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--include", "*.py")
     assert "1 unchanged" in birchbark("index", "sync", "i")[1]
     stderr = birchbark("index", "docs.jsonl", "--to", "j", "--include", "*.md", status=2)[1]
-    assert "include and exclude have no effect here" in stderr
+    assert "include, exclude and follow_links have no effect here" in stderr
     birchbark("index", "docs.jsonl", "--to", "j")
     assert "not built from a folder" in birchbark("index", "sync", "j", status=2)[1]
 

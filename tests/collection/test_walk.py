@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.files.walk import walk
+from birchbark.collection.files.open_below import open_file
+from birchbark.collection.files.walk import OUTSIDE, chosen_files, walk
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 
@@ -27,7 +30,7 @@ def fill(folder: Path, *names: str, **contents: str) -> Path:
 
 def names(folder: Path, **patterns: list[str]) -> list[str]:
     """Return the paths that are read."""
-    return [path.as_posix() for path in walk(folder, Intake(), **patterns)]
+    return [file.path.as_posix() for file in walk(folder, Intake(), **patterns)]
 
 
 @given(st.lists(NAMES.map("/".join)))
@@ -41,7 +44,7 @@ def test_all_files_in_order_of_path(
         if not is_file and not (folder / path).exists():
             fill(folder, path)
     files = [file.relative_to(folder) for file in folder.rglob("*") if file.is_file()]
-    assert list(walk(folder, Intake())) == sorted(files)
+    assert [file.path for file in walk(folder, Intake())] == sorted(files)
 
 
 def test_gitignore(tmp_path: Path) -> None:
@@ -51,7 +54,8 @@ def test_gitignore(tmp_path: Path) -> None:
     )
     fill(tmp_path, _="*.log\n!keep.log\nbuild/\n!\n", sub="!d.log\nf.txt")
     intake = Intake()
-    assert [p.as_posix() for p in walk(tmp_path, intake)] == ["b.txt", "keep.log", "sub/d.log"]
+    found = [file.path.as_posix() for file in walk(tmp_path, intake)]
+    assert found == ["b.txt", "keep.log", "sub/d.log"]
     assert dict(intake.notes) == {
         "hidden file not read": 2,  # the .gitignore files
         "file not read, because of .gitignore": 3,
@@ -86,6 +90,61 @@ def test_links(tmp_path: Path) -> None:
     (tmp_path / "c.txt").symlink_to("a/b.txt")
     (tmp_path / "a/up").symlink_to(tmp_path)
     (tmp_path / "broken").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "to-pipe.txt").symlink_to("pipe.txt")
     intake = Intake()
-    assert [p.as_posix() for p in walk(tmp_path, intake)] == ["a/b.txt", "c.txt"]
-    assert dict(intake.notes) == {"link to a folder, broken link or special file not read": 2}
+    found = {file.path.as_posix(): file.status for file in walk(tmp_path, intake)}
+    assert found == dict.fromkeys(["a/b.txt", "c.txt"], (tmp_path / "a/b.txt").stat())
+    assert dict(intake.notes) == {"link to a folder, broken link or special file not read": 4}
+
+
+def test_links_out_of_the_folder(tmp_path: Path) -> None:
+    """They are read on request alone, and told otherwise; those that stay in it always are."""
+    folder = fill(tmp_path / "files", "a/b.txt")
+    fill(tmp_path, "outside.txt", "files-too/d.txt")
+    (folder / "environ").symlink_to("/proc/self/environ")
+    (folder / "near.txt").symlink_to("../outside.txt")
+    (folder / "name.txt").symlink_to("../files-too/d.txt")
+    (folder / "a/absolute.txt").symlink_to(folder / "a/b.txt")
+    (folder / "a/around.txt").symlink_to("../../files/a/b.txt")
+    intake = Intake()
+    inside = ["a/absolute.txt", "a/around.txt", "a/b.txt"]
+    assert [file.path.as_posix() for file in walk(folder, intake)] == inside
+    assert dict(intake.notes) == {OUTSIDE: 3}
+    everything = walk(folder, Intake(), follow_links=True)
+    outside = ["environ", "name.txt", "near.txt"]
+    assert [file.path.as_posix() for file in everything] == [*inside, *outside]
+    read = chosen_files(folder, Intake())
+    assert [path.name for path in read] == ["absolute.txt", "around.txt", "b.txt"]
+
+
+def test_a_gitignore_file_is_one_of_the_folder(tmp_path: Path) -> None:
+    """As git reads none from elsewhere; that it does not count is told."""
+    fill(tmp_path / "files", "a.log")
+    (tmp_path / "patterns").write_text("*.log")
+    (tmp_path / "files/.gitignore").symlink_to("../patterns")
+    intake = Intake()
+    assert [file.path.name for file in walk(tmp_path / "files", intake)] == ["a.log"]
+    assert intake.notes[".gitignore that is no file of the folder not read"] == 1
+
+
+def test_deeply_nested_folders(tmp_path: Path) -> None:
+    """Deeper than Python recurses, than files may be open, and than a path may be long."""
+    depth, at = 1_100, os.open(tmp_path, os.O_RDONLY)
+    try:
+        for _ in range(depth):
+            os.mkdir("folder", dir_fd=at)
+            inner = os.open("folder", os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inner
+        os.close(os.open("a.txt", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        open_before = len(list(Path("/dev/fd").iterdir()))
+        found = walk(tmp_path, Intake())
+        assert next(found).path == Path(*["folder"] * depth, "a.txt")
+        assert len(list(Path("/dev/fd").iterdir())) == open_before
+        assert list(found) == []
+        with open_file(tmp_path, Path(*["folder"] * depth, "a.txt")) as file:
+            assert file.read() == b""
+    finally:
+        os.close(at)
+        subprocess.run(["rm", "-r", tmp_path / "folder"], check=True)  # pytest cannot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FILE, FolderSource
+from birchbark.collection.files.walk import OUTSIDE
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
@@ -51,11 +53,11 @@ def no_model(name: str) -> None:
     raise AssertionError(name)
 
 
-def sync(index: Path, folder: Path | None = None) -> SyncedFolder:
+def sync(index: Path, folder: Path | None = None, intake: Intake | None = None) -> SyncedFolder:
     def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
         return add_documents(index, documents, no_model, delete=deleted)  # type: ignore[arg-type]
 
-    return sync_folder(index, change, [folder] if folder else [])
+    return sync_folder(index, change, [folder] if folder else [], intake)
 
 
 def documents(index: Path) -> dict[str, dict[str, str]]:
@@ -122,13 +124,13 @@ def test_unchanged_files_are_not_read(
     """Only files with another size or time are; with the same contents they are not replaced."""
     write(folder / "a.txt", "The text of a.txt.", 2)
     read: list[str] = []
-    real = folder_module.read_decompressed
+    real = folder_module.read_limited
 
-    def record(file: Path) -> bytes:
+    def record(stream: BufferedReader, file: Path) -> bytes:
         read.append(file.name)
-        return real(file)
+        return real(stream, file)
 
-    monkeypatch.setattr(folder_module, "read_decompressed", record)
+    monkeypatch.setattr(folder_module, "read_limited", record)
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
     assert read == ["a.txt"]
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
@@ -147,6 +149,41 @@ def test_a_file_that_has_just_been_changed_is_read_again(
     os.utime(folder / "a.txt", ns=(status.st_atime_ns, status.st_mtime_ns))
     assert sync(index).replaced == 1
     assert documents(index)["a.txt"]["text"] == "Other."
+
+
+def test_links_out_of_the_folder_are_read_on_request(folder: Path, tmp_path: Path) -> None:
+    """They are told otherwise, also in a sync, which goes by what the index was built with."""
+    write(tmp_path / "outside.txt", "A secret.")
+    (folder / "link.txt").symlink_to("../outside.txt")
+    intake = Intake()
+    build_folder_index(FolderSource((str(folder),)), tmp_path / "without", intake=intake)
+    assert "link.txt" not in documents(tmp_path / "without")
+    assert intake.notes[OUTSIDE] == 1
+    build_folder_index(FolderSource((str(folder),), follow_links=True), tmp_path / "with")
+    assert documents(tmp_path / "with")["link.txt"]["text"] == "A secret."
+    write(tmp_path / "outside.txt", "Another secret.", 2)
+    assert sync(tmp_path / "with") == SyncedFolder(0, 1, 0, 3)
+    assert sync(tmp_path / "without") == SyncedFolder(0, 0, 0, 3)
+
+
+def test_a_file_that_becomes_a_link_out_of_the_folder_is_deleted(
+    index: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even between the look at the folder and the reading of the file."""
+    (tmp_path / "secret.txt").write_text("A secret.")
+    write(folder / "a.txt", "Another text.", 2)
+    real = FolderSource.open
+
+    def swapped(self: FolderSource, path: Path) -> BufferedReader:
+        (folder / "a.txt").unlink()
+        (folder / "a.txt").symlink_to("../secret.txt")
+        return real(self, path)
+
+    monkeypatch.setattr(FolderSource, "open", swapped)
+    intake = Intake()
+    assert sync(index, intake=intake) == SyncedFolder(0, 0, 1, 2)
+    assert "leads out of the folder" in str(intake.skipped[0])
+    assert "a.txt" not in documents(index)
 
 
 def test_documents_from_elsewhere_stay(index: Path, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -108,6 +109,36 @@ def test_changes_of_the_folder_are_followed(folder: Path, service: TestClient) -
 
     sync_folder(folder.parent / "index", change)
     assert service.get("/files/new.txt").text == "A new birch."
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "pipe"])
+def test_links_that_are_put_there_later_are_not_followed(
+    folder: Path, service: TestClient, what: str
+) -> None:
+    """Neither in the place of the file nor in that of its folder; a pipe makes nobody wait."""
+    (folder.parent / "secret").mkdir()
+    (folder.parent / "secret/code.py").write_text("A secret.")
+    if what == "folder":
+        (folder / "sub").rename(folder.parent / "aside")
+        (folder / "sub").symlink_to("../secret")
+    else:
+        (folder / "sub/code.py").unlink()
+        if what == "file":
+            (folder / "sub/code.py").symlink_to("../../secret/code.py")
+        else:
+            os.mkfifo(folder / "sub/code.py")
+    response = service.get("/files/sub/code.py")
+    assert response.status_code == 404
+    assert "secret" not in response.text.lower()
+
+
+def test_parts_of_a_file_can_be_had(folder: Path, service: TestClient) -> None:
+    """As viewers of PDF ask for them; no file stays open."""
+    before = len(list(Path("/dev/fd").iterdir()))
+    part = service.get("/files/sub/code.py", headers={"range": "bytes=7-11"})
+    assert (part.status_code, part.content) == (206, b"birch")
+    assert service.get("/files/sub/code.py", headers={"range": "bytes=99-"}).status_code == 416
+    assert len(list(Path("/dev/fd").iterdir())) == before
 
 
 def test_links_carry_the_key_as_a_password(service: TestClient) -> None:

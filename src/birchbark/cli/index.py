@@ -128,6 +128,13 @@ def command() -> None:
     help="Of a folder, do not read files that match this pattern; repeat for several.",
 )
 @option(
+    "--follow-links",
+    is_flag=True,
+    help="Of a folder, also read files outside of it to which links in it lead, and let a service "
+    "show them. Whoever can write to the folder can then have any file read. Links that stay in "
+    "the folder are always followed.",
+)
+@option(
     "--read",
     "read",
     multiple=True,
@@ -164,6 +171,7 @@ def build(
     weighted: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    follow_links: bool,
     forward_index: bool,
     shards: int | None,
     encoding: str,
@@ -213,7 +221,7 @@ def build(
     )
     schema = replaced(schema, fields=_parse_fields(fields)) if fields else schema
     schema = schema.reading(read)
-    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude)
+    intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY, include, exclude, follow_links)
     index = build_from(
         collection,
         directory,

@@ -135,7 +135,8 @@ def build_from(
             documents = counted(read_collection(collection, intake, format_name), advance)
             return build_index(documents, directory, schema, replace=replace, shards=shards)
         strict = intake.skip_bad is False
-        source = FolderSource(folders, intake.include, intake.exclude, intake.encoding, strict)
+        chosen = intake.include, intake.exclude, intake.encoding
+        source = FolderSource(folders, *chosen, strict, intake.follow_links)
         keywords = tuple(dict.fromkeys([*KEYWORDS, *schema.keywords]))
         of_files, watch = replaced(schema, keywords=keywords), partial(counted, advance=advance)
         return build_folder_index(

@@ -96,9 +96,10 @@ def read_collection(
         raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
     if not path.exists():
         raise InputError("no such file or folder", where=collection)
-    if (intake.include or intake.exclude) and not (path.is_dir() and name in MANY_FILES):
+    chooses = intake.include or intake.exclude or intake.follow_links
+    if chooses and not (path.is_dir() and name in MANY_FILES):
         raise InputError(
-            "include and exclude have no effect here",
+            "include, exclude and follow_links have no effect here",
             where=collection,
             wanted=f"a folder of one of the formats {', '.join(MANY_FILES)}",
         )

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import mimetypes
+import os
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 from threading import Lock
+from typing import Any, NamedTuple
 
 from starlette.responses import FileResponse
+from starlette.types import Receive, Scope, Send
 
 from birchbark.collection.files.folder_state import FILE, FolderSource, FolderState
 from birchbark.errors import InputError
 
 # Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
+SAMPLE = 4096  # bytes at the beginning of a file that tell whether it is text
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class OriginalFile(NamedTuple):
+    """A file that is open, whatever has its name by now."""
+
+    name: str
+    opened: BufferedReader
 
 
 class OriginalFiles:
@@ -36,11 +48,18 @@ class OriginalFiles:
         source, paths = self._update()
         return bool(paths) and any(Path(folder).is_dir() for folder in source.folders)
 
-    def find(self, doc_id: str) -> Path | None:
-        """Return the path of a document's file; None if it has none, or it is no longer there."""
+    def open(self, doc_id: str) -> OriginalFile | None:
+        """Open a document's file; None if it has none, or it cannot be read as it was indexed.
+
+        A link that leads out of the folder is not followed, unless it was when indexing.
+        """
         source, paths = self._update()
-        path = source.locate(paths[doc_id]) if doc_id in paths else None
-        return path if path and path.is_file() else None
+        if doc_id not in paths:
+            return None
+        try:
+            return OriginalFile(Path(paths[doc_id]).name, source.open(paths[doc_id]))
+        except InputError:
+            return None
 
     def _update(self) -> tuple[FolderSource, dict[str, str]]:
         """Return what the index knows of its folders; it is read if it has changed."""
@@ -58,35 +77,39 @@ class OriginalFiles:
             return self._known
 
 
-def send_file(path: Path) -> FileResponse:
+class _OpenedFileResponse(FileResponse):
+    """Sends an open file, and closes it."""
+
+    def __init__(self, opened: BufferedReader, **options: Any) -> None:
+        self._opened, handle = opened, opened.fileno()
+        super().__init__(f"/dev/fd/{handle}", stat_result=os.fstat(handle), **options)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._opened:
+            await super().__call__(scope, receive, send)
+
+
+def send_file(file: OriginalFile) -> FileResponse:
     """Return a file for a browser: shown if browsers can show it safely, otherwise saved.
 
     Source code and other text is shown as plain text; pages are shown without their scripts.
     """
-    kind, compression = mimetypes.guess_type(path.name)
+    is_text = b"\0" not in os.pread(file.opened.fileno(), SAMPLE, 0)
+    kind, compression = mimetypes.guess_type(file.name)
     if compression or kind is None:
-        kind = "application/octet-stream" if compression or not _is_text(path) else "text/plain"
+        kind = "application/octet-stream" if compression or not is_text else "text/plain"
     if kind in ("text/html", "application/xhtml+xml", "application/pdf"):
         shown = True
     else:
-        shown = kind.startswith("text/") or _is_text(path)
+        shown = kind.startswith("text/") or is_text
         kind = "text/plain" if shown else kind
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'" if kind == "application/pdf" else SANDBOX
     )
-    return FileResponse(
-        path,
+    return _OpenedFileResponse(
+        file.opened,
         media_type=kind,
-        filename=path.name,
+        filename=file.name,
         content_disposition_type="inline" if shown else "attachment",
         headers={"content-security-policy": policy},
     )
-
-
-def _is_text(path: Path) -> bool:
-    """Return whether the beginning of a file has no bytes that text does not have."""
-    try:
-        with path.open("rb") as file:
-            return b"\0" not in file.read(4096)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}") from None

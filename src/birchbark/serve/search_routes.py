@@ -116,10 +116,11 @@ def search_routes(service: Service) -> APIRouter:
     @routes.get("/files/{doc_id:path}", tags=["documents"], response_class=Response)
     def original_file(doc_id: DocId) -> Response:  # not async: reads the disk in a thread
         """Return the file that a document of a served folder was read from."""
-        path = service.files.find(doc_id)
-        if path is None or service.searcher.index.find(doc_id) is None:
+        is_document = service.searcher.index.find(doc_id) is not None
+        file = service.files.open(doc_id) if is_document else None
+        if file is None:
             raise NotFoundError("no such file")
-        return send_file(path)
+        return send_file(file)
 
     @routes.post("/documents", tags=["documents"])
     async def add(body: DocumentsRequest) -> WriteResponse:

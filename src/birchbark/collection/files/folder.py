@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import read_decompressed
+from birchbark.collection.parsing.lines import decompressed, read_limited
 from birchbark.errors import InputError, MissingPackageError, UnreadableError
 from birchbark.records import Document
 
@@ -36,9 +37,10 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     `modified`, a date such as 2026-11-24, in UTC, on which an e-mail was sent; and `size`, in
     bytes. Files that are hidden, ignored (see `walk`) or of other types are noted but not read.
     """
-    yield from FolderChanges(
-        FolderSource((str(path),), intake.include, intake.exclude), intake
-    ).documents()
+    source = FolderSource(
+        (str(path),), intake.include, intake.exclude, follow_links=intake.follow_links
+    )
+    yield from FolderChanges(source, intake).documents()
 
 
 class FolderChanges:
@@ -83,7 +85,7 @@ class FolderChanges:
                 if status is None:
                     self._keep_unread(str(path), known)
                 elif self._differs(known, status, retry=True):
-                    yield from self._read(path, status, FileState.of(status, time_ns()), reader)
+                    yield from self._read(path, FileState.of(status, time_ns()), reader)
                 elif known:
                     self._keep(str(path), known)
         for name in self._below(unreadable):
@@ -96,14 +98,21 @@ class FolderChanges:
         return [doc_id for doc_id in known if doc_id not in kept]
 
     def _read(
-        self, path: Path, status: stat_result, state: FileState, reader: IsolatedReader
+        self, path: Path, state: FileState, reader: IsolatedReader
     ) -> Iterator[tuple[str, Document]]:
-        """Read a file, and yield those of its documents that are new or have changed."""
-        name, location = str(path), self.source.locate(path)
+        """Read a file, and yield those of its documents that are new or have changed.
+
+        state: what the walk has found, which is kept of a file that cannot be opened.
+        """
+        name, location = str(path), Path(*self.source.locate(path))
         known = self._known.get(name)
         before = known.documents if known else {}
         try:
-            raw = read_decompressed(location)
+            with self.source.open(path) as file:
+                status = os.fstat(file.fileno())
+                state = FileState.of(status, time_ns())
+                with decompressed(file, location) as stream:
+                    raw = read_limited(stream, location)
         except (InputError, MissingPackageError) as error:
             if isinstance(error, MissingPackageError):  # it may be installed later
                 error = UnreadableError(error.what, remedy=error.remedy)
@@ -177,29 +186,31 @@ class FolderChanges:
                 problem = "is a file" if root.exists() else "no such folder"
                 raise InputError(problem, where=str(root), wanted="a folder")
             lost: list[Path] = []
-            for below in walk(root, intake, self.source.include, self.source.exclude, lost):
+            source = self.source
+            found = walk(
+                root, intake, source.include, source.exclude, lost, follow_links=source.follow_links
+            )
+            for below, status in found:
                 if file_type(below) is None:
                     intake.note(f"file of another type not read: {suffixes(below) or 'no suffix'}")
-                    continue
-                try:
-                    yield Path(name, below), _status(root / below)
-                except UnreadableError as error:
-                    intake.bad_file(error)
+                elif not _is_unicode(below):
+                    where = ascii(str(root / below))
+                    intake.bad_file(InputError("the name is not valid Unicode", where=where))
+                elif isinstance(status, UnreadableError):
+                    intake.bad_file(status)
                     yield Path(name, below), None
-                except InputError as error:
-                    intake.bad_file(error)
+                else:
+                    yield Path(name, below), status
             unreadable += [Path(name, folder) for folder in lost]
 
 
-def _status(file: Path) -> stat_result:
-    """Return size and times of a file; InputError if its name is not Unicode."""
+def _is_unicode(path: Path) -> bool:
+    """Return whether the names in a path are valid Unicode."""
     try:
-        str(file).encode()
-        return file.stat()
+        str(path).encode()
     except UnicodeEncodeError:
-        raise InputError("the name is not valid Unicode", where=ascii(str(file))) from None
-    except OSError as error:
-        raise UnreadableError(f"cannot be read: {error.strerror}", where=str(file)) from None
+        return False
+    return True
 
 
 def _about(path: Path, status: stat_result) -> Fields:

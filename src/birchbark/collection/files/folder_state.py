@@ -6,6 +6,7 @@ if the process ends in between, files are read once more than necessary.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
@@ -18,8 +19,9 @@ from birchbark._version import __version__
 from birchbark.artifact import json_checksum, read_json, write_json
 from birchbark.collection.file_readers.file_types import OF_SUFFIX
 from birchbark.collection.file_readers.ocr import ocr_installed
+from birchbark.collection.files.open_below import open_file
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import ArtifactError, InputError
+from birchbark.errors import ArtifactError, InputError, UnreadableError
 
 FILE = "folder.json"
 SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without another time
@@ -36,6 +38,7 @@ class FolderSource:
         exclude: Patterns of files that are not read. Default ().
         encoding: See `Intake`. Default `utf-8`.
         strict: Whether a file that cannot be read is an error. Default False.
+        follow_links: Whether files are read to which links lead out of the folders. Default False.
     """
 
     folders: tuple[str, ...]
@@ -43,6 +46,7 @@ class FolderSource:
     exclude: tuple[str, ...] = ()
     encoding: str = defaults.ENCODING
     strict: bool = False
+    follow_links: bool = False
 
     @property
     def roots(self) -> dict[str, Path]:
@@ -68,12 +72,26 @@ class FolderSource:
         """The folders, for messages."""
         return ", ".join(self.folders)
 
-    def locate(self, path: Path | str) -> Path:
-        """Return where a file is. path: as in `FolderState.files`."""
+    def locate(self, path: Path | str) -> tuple[Path, Path]:
+        """Return the folder that a file is in, and its path below. path: see `FolderState`."""
         if len(self.folders) == 1:
-            return Path(self.folders[0], path)
+            return Path(self.folders[0]), Path(path)
         name, *below = Path(path).parts
-        return self.roots[name].joinpath(*below)
+        return self.roots[name], Path(*below)
+
+    def open(self, path: Path | str) -> io.BufferedReader:
+        """Open a file, which is in one of the folders unless `follow_links` is set; see `locate`.
+
+        Raises InputError for what is no plain file or outside of the folders, and UnreadableError.
+        """
+        root, below = self.locate(path)
+        try:
+            return open_file(root, below, follow_links=self.follow_links)
+        except FileNotFoundError:
+            raise UnreadableError("no such file", where=str(root / below)) from None
+        except OSError as error:
+            what = f"cannot be read: {error.strerror}"
+            raise UnreadableError(what, where=str(root / below)) from None
 
     def moved(self, folders: Sequence[Path]) -> Self:
         """Return this source with the folders at these paths; () for where they are."""

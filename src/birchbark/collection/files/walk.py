@@ -5,14 +5,47 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
+from birchbark.collection.files.open_below import OutsideError, open_file, open_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 
 GITIGNORE = ".gitignore"
+NO_FILE = "link to a folder, broken link or special file not read"
+OUTSIDE = "link out of the folder not read (birchbark index build --follow-links reads it)"
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+Ignores = tuple[tuple[Path, GitIgnoreSpec], ...]  # of .gitignore files, the outermost first
+
+
+class FoundFile(NamedTuple):
+    """A file to read.
+
+    path: below the folder. status: its size and times, of a link those of the file that it leads
+    to; or why they are not known.
+    """
+
+    path: Path
+    status: os.stat_result | UnreadableError
+
+
+class _Entry(NamedTuple):
+    name: str
+    is_folder: bool
+    is_link: bool
+    status: os.stat_result | UnreadableError | None  # None for a link or a special file
+
+
+class _Folder(NamedTuple):
+    """A folder that the walk is in: its path below the top one, and the entries to come."""
+
+    below: Path
+    entries: Iterator[_Entry]
+    ignores: Ignores
 
 
 def walk(
@@ -21,11 +54,14 @@ def walk(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     unreadable: list[Path] | None = None,
-) -> Iterator[Path]:
-    """Yield the paths below `folder` of the files to read, relative to it, in order of path.
+    *,
+    follow_links: bool = False,
+) -> Iterator[FoundFile]:
+    """Yield the files below `folder` to read, in order of path.
 
     Left out, and noted in `intake`: hidden files and folders, links to folders, special files, what
     a .gitignore file in the folder or below it leaves out, and what the patterns leave out.
+    Folders may be nested to any depth; one is open at a time.
 
     Args:
         folder: The folder.
@@ -35,13 +71,37 @@ def walk(
         exclude: Patterns of files and folders that are not read.
         unreadable: Is extended by the folders of which it is not known what is in them, since they
             or their .gitignore files could not be read.
+        follow_links: Whether files are read to which links lead out of the folder.
 
     Raises:
         InputError: For an invalid pattern.
     """
     included, excluded = _patterns(include), _patterns(exclude)
     lost = [] if unreadable is None else unreadable
-    yield from _walk(folder, Path(), intake, (included, excluded), lost)
+    within = [_read(folder, Path(), (), intake, lost)]
+    while within:
+        below, entries, ignores = within[-1]
+        entry = next(entries, None)
+        if entry is None:
+            within.pop()
+            continue
+        path = below / entry.name
+        noun = "folder" if entry.is_folder else "file"
+        name = path.as_posix() + "/" * entry.is_folder
+        if entry.name.startswith("."):
+            intake.note(f"hidden {noun} not read")
+        elif _ignored(path, entry.is_folder, ignores):
+            intake.note(f"{noun} not read, because of .gitignore")
+        elif excluded.match_file(name):
+            intake.note(f"excluded {noun} not read")
+        elif entry.is_folder:
+            within.append(_read(folder, path, ignores, intake, lost))
+        elif len(included) and not included.match_file(name):
+            intake.note("file that matches no --include pattern not read")
+        elif isinstance(found := _status(folder, path, entry, follow_links), str):
+            intake.note(found)
+        else:
+            yield FoundFile(path, found)
 
 
 def chosen_files(path: Path, intake: Intake) -> Iterator[Path]:
@@ -49,61 +109,74 @@ def chosen_files(path: Path, intake: Intake) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for file in walk(path, intake, intake.include, intake.exclude):
-        yield path / file
+    found = walk(path, intake, intake.include, intake.exclude, follow_links=intake.follow_links)
+    for file in found:
+        yield path / file.path
 
 
-def _walk(
-    folder: Path,
-    below: Path,
-    intake: Intake,
-    patterns: tuple[GitIgnoreSpec, GitIgnoreSpec],
-    unreadable: list[Path],
-    ignores: tuple[tuple[Path, GitIgnoreSpec], ...] = (),
-) -> Iterator[Path]:
-    """Walk through the folder `below` the top one. ignores: .gitignore files, outermost first."""
-    included, excluded = patterns
+def _read(
+    folder: Path, below: Path, ignores: Ignores, intake: Intake, unreadable: list[Path]
+) -> _Folder:
+    """Read the entries of the folder `below` the top one, and its .gitignore file."""
+    nothing, where = _Folder(below, iter(()), ignores), folder / below
     try:
-        entries = sorted(os.scandir(folder / below), key=lambda entry: entry.name)
-        if any(entry.name == GITIGNORE and _is_file(entry) for entry in entries):
-            ignores = (*ignores, (below, _read_gitignore(folder / below / GITIGNORE)))
-    except (FileNotFoundError, NotADirectoryError):  # deleted since its parent was read
-        return
+        entries = _entries(folder, below)
+        if any(entry.name == GITIGNORE and not entry.is_folder for entry in entries):
+            where = where / GITIGNORE
+            ignores = (*ignores, (below, _read_gitignore(folder, below / GITIGNORE, intake)))
+    except (FileNotFoundError, NotADirectoryError, OutsideError):
+        return nothing  # deleted or replaced since its parent was read
     except OSError as error:
         unreadable.append(below)
-        what = f"cannot be read: {error.strerror}"
-        intake.bad_file(UnreadableError(what, where=error.filename or str(folder / below)))
-        return
-    for entry in entries:
-        relative = below / entry.name
-        is_folder = entry.is_dir(follow_symlinks=False)
-        name = f"{relative.as_posix()}/" if is_folder else relative.as_posix()
-        noun = "folder" if is_folder else "file"
-        if entry.name.startswith("."):
-            intake.note(f"hidden {noun} not read")
-        elif not is_folder and not _is_file(entry):
-            intake.note("link to a folder, broken link or special file not read")
-        elif _ignored(relative, is_folder, ignores):
-            intake.note(f"{noun} not read, because of .gitignore")
-        elif excluded.match_file(name):
-            intake.note(f"excluded {noun} not read")
-        elif is_folder:
-            yield from _walk(folder, relative, intake, patterns, unreadable, ignores)
-        elif len(included) and not included.match_file(name):
-            intake.note("file that matches no --include pattern not read")
-        else:
-            yield relative
+        intake.bad_file(_unreadable(error, where))
+        return nothing
+    return _Folder(below, iter(entries), ignores)
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file or a link to one; true if it cannot be found out."""
+def _entries(folder: Path, below: Path) -> list[_Entry]:
+    """Return what is in a folder, in the order of names."""
+    handle = open_folder(folder, below)
     try:
-        return entry.is_file()
-    except OSError as error:  # ELOOP: a link to itself
-        return error.errno != errno.ELOOP
+        with os.scandir(handle) as found:
+            return sorted(
+                (_entry(entry, folder / below) for entry in found), key=attrgetter("name")
+            )
+    finally:
+        os.close(handle)
 
 
-def _ignored(path: Path, is_folder: bool, ignores: tuple[tuple[Path, GitIgnoreSpec], ...]) -> bool:
+def _entry(entry: os.DirEntry[str], folder: Path) -> _Entry:
+    try:
+        is_file = entry.is_file(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False) if is_file else None
+        is_folder = entry.is_dir(follow_symlinks=False)
+        return _Entry(entry.name, is_folder, entry.is_symlink(), status)
+    except OSError as error:
+        return _Entry(entry.name, False, False, _unreadable(error, folder / entry.name))
+
+
+def _status(
+    folder: Path, path: Path, entry: _Entry, follow_links: bool
+) -> os.stat_result | UnreadableError | str:
+    """Return the status of a file or of the one that a link leads to; or why it is not read."""
+    if not entry.is_link:
+        return entry.status or NO_FILE
+    try:
+        with open_file(folder, path, follow_links=follow_links) as file:
+            return os.fstat(file.fileno())
+    except OutsideError:
+        return OUTSIDE
+    except InputError:
+        return NO_FILE
+    except OSError as error:
+        return NO_FILE if error.errno in _GONE else _unreadable(error, folder / path)
+
+
+def _unreadable(error: OSError, path: Path) -> UnreadableError:
+    return UnreadableError(f"cannot be read: {error.strerror}", where=str(path))
+
+
+def _ignored(path: Path, is_folder: bool, ignores: Ignores) -> bool:
     """Return whether .gitignore files leave out `path`; the innermost one with a match decides."""
     for folder, spec in reversed(ignores):
         name = path.relative_to(folder).as_posix() + "/" * is_folder
@@ -112,9 +185,14 @@ def _ignored(path: Path, is_folder: bool, ignores: tuple[tuple[Path, GitIgnoreSp
     return False
 
 
-def _read_gitignore(file: Path) -> GitIgnoreSpec:
-    """Return the valid patterns of a file, as git does."""
-    lines = file.read_text("utf-8", errors="replace").splitlines()
+def _read_gitignore(folder: Path, path: Path, intake: Intake) -> GitIgnoreSpec:
+    """Return the valid patterns of a file, as git does; none of what is no file of the folder."""
+    lines: list[str] = []
+    try:
+        with open_file(folder, path) as file:
+            lines = (file.read() or b"").decode(errors="replace").splitlines()
+    except InputError:
+        intake.note(f"{GITIGNORE} that is no file of the folder not read")
     return GitIgnoreSpec.from_lines([line for line in lines if _is_valid(line)])
 
 

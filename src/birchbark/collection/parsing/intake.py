@@ -21,6 +21,8 @@ class Intake:
         remedy: Advice for errors that do not have any. Default: empty.
         include: Patterns as in .gitignore of the files of a folder that are read. Default (): all.
         exclude: Patterns of the files and folders in a folder that are not read. Default ().
+        follow_links: Whether files of a folder are read to which links lead out of it. Default
+            False.
         skipped: The errors of the records that were skipped.
         notes: Observation → how often it occurred. These are not errors, but worth knowing.
     """
@@ -30,6 +32,7 @@ class Intake:
     remedy: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    follow_links: bool = False
     skipped: list[InputError] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
 

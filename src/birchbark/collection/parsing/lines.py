@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
+import os
 import re
 import sys
 import zlib
@@ -39,7 +41,22 @@ T = TypeVar("T")
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open `path` for reading bytes, and decompress gzip, bzip2, xz, Zstandard and Unix compress.
+    """Open `path` for reading bytes; see `decompressed`."""
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise UnreadableError("no such file", where=str(path)) from None
+    except IsADirectoryError:
+        raise InputError("is a folder", where=str(path), wanted="a file") from None
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    with raw, decompressed(raw, path) as stream:
+        yield stream
+
+
+@contextmanager
+def decompressed(raw: io.BufferedReader, path: Path) -> Iterator[io.BufferedReader]:
+    """Decompress gzip, bzip2, xz, Zstandard and Unix compress. raw: the open file at `path`.
 
     Turns errors of reading into InputError, and those that do not depend on the bytes into
     UnreadableError. Raises MissingPackageError if what decompresses
@@ -47,14 +64,9 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
     """
     compression = ""
     try:
-        with path.open("rb") as raw:
-            compression = _compression(raw)
-            with _decompressed(raw, compression) as stream:
-                yield stream
-    except FileNotFoundError:
-        raise UnreadableError("no such file", where=str(path)) from None
-    except IsADirectoryError:
-        raise InputError("is a folder", where=str(path), wanted="a file") from None
+        compression = _compression(raw)
+        with _decompressed(raw, compression) as stream:
+            yield stream
     except Exception as error:
         if compression and _is_broken(error):
             raise InputError(
@@ -78,7 +90,14 @@ def _is_broken(error: Exception) -> bool:
 def read_decompressed(path: Path) -> bytes:
     """Return the bytes of a file, without compression; InputError if they exceed MAX_FILE."""
     with open_decompressed(path) as stream:
-        content = stream.read(MAX_FILE + 1)
+        return read_limited(stream, path)
+
+
+def read_limited(stream: io.BufferedReader, path: Path) -> bytes:
+    """Return all bytes of `stream`; InputError, which names `path`, if they exceed MAX_FILE."""
+    content = stream.read(MAX_FILE + 1)
+    if content is None:  # a file that would have to be waited for, as in /proc
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     if len(content) > MAX_FILE:
         wanted = f"at most {MAX_FILE:,} bytes, unpacked"
         raise InputError("the file is too large for one document", where=str(path), wanted=wanted)
