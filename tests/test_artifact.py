@@ -153,6 +153,18 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
     assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700
 
 
+def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even for a moment, in which files of other threads would be open to everyone."""
+    monkeypatch.setattr(os, "umask", None)
+    (tmp_path / "plain").touch()
+    (tmp_path / "folder").mkdir()
+    write_json(tmp_path / "f", 1)
+    with new_directory(tmp_path / "d"):
+        pass
+    assert (tmp_path / "f").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "d").stat().st_mode == (tmp_path / "folder").stat().st_mode
+
+
 def test_a_lock_follows_no_link_and_truncates_nothing(tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("mine")
     (tmp_path / "write.lock").symlink_to(tmp_path / "own.txt")

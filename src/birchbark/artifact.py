@@ -14,8 +14,8 @@ import json
 import os
 import platform
 import re
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,7 +26,7 @@ from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
 
 TEMPORARY = ".birchbark-tmp-"
-RANDOM_CHARACTERS = 8  # that tempfile adds to the prefix
+RANDOM_CHARACTERS = 8  # after this prefix
 _OPEN_STREAM = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 LOCK_INTERVAL = 0.02  # seconds between two attempts to lock a file
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
@@ -60,7 +60,6 @@ def new_directory(
     scratch, locked = _locked_directory(target.parent)
     try:
         yield scratch
-        scratch.chmod(0o777 & ~_umask())
         for path in (*scratch.rglob("*"), scratch):
             flush(path)
         _check_target(target, replace, check)
@@ -83,13 +82,23 @@ def _locked_directory(parent: Path) -> tuple[Path, int]:
     Where the file system has no locks, it is not locked, and nobody else can lock it.
     """
     while True:
-        scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
+        scratch = _new_name(parent)
+        scratch.mkdir()
         descriptor = os.open(scratch, os.O_RDONLY)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if scratch.exists():
             return scratch, descriptor
         os.close(descriptor)  # another process took it for abandoned before it was locked
+
+
+def _new_name(parent: Path) -> Path:
+    """Return the path of a new temporary file or folder.
+
+    It is made by `mkdir` or `open("x")`, so that the system applies the process's umask, which
+    cannot be read without changing it for all threads.
+    """
+    return parent / f"{TEMPORARY}{secrets.token_hex(RANDOM_CHARACTERS // 2)}"
 
 
 def _delete_abandoned(parent: Path) -> None:
@@ -139,29 +148,21 @@ def new_file(target: Path) -> Iterator[IO[str]]:
         return
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=target.parent)
+    scratch = _new_name(target.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+        with scratch.open("x", encoding="utf-8", newline="\n") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        scratch = Path(name)
-        scratch.chmod(0o666 & ~_umask())
         scratch.replace(target)
         flush(target.parent)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
         raise
 
 
 def _descriptor(stream: re.Match[str]) -> int:
     return {"/dev/stdout": 1, "/dev/stderr": 2}.get(stream[0]) or int(stream[1])
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
