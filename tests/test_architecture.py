@@ -118,6 +118,7 @@ MAY_IMPORT = {
         "checkpoint",
         "collection",
         "combine",
+        "index",
         "pipeline",
         "retrieve",
         "score_cache",

@@ -4,6 +4,7 @@ BirchbarkError             every expected error; the command line prints it and 
 ├── InputError             invalid file, option or argument (exit code 2)
 │   └── UnreadableError    a file cannot be read now, whatever it contains
 ├── ArtifactError          a stored directory is missing, damaged, locked or of another version
+│   └── OutdatedError      it has been changed since it was read
 ├── CheckpointError        a model directory cannot be read, or holds no supported model
 │   └── UnknownHeadError   the model has no head, or an unsupported one
 ├── TrainingError          training cannot continue: damaged state, full disk
@@ -119,6 +120,10 @@ class UnreadableError(InputError):
 
 class ArtifactError(BirchbarkError):
     """A stored directory is missing, damaged, locked, or of another version."""
+
+
+class OutdatedError(ArtifactError):
+    """A stored directory has been changed since what is to be written was derived from it."""
 
 
 class CheckpointError(BirchbarkError):

@@ -176,9 +176,9 @@ def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
         ("{}", "not an index"),
         (
             '{"format": "birchbark index", "version": 99}',
-            "unsupported index version: expected 6, found 99",
+            "unsupported index version: expected 7, found 99",
         ),
-        ('{"format": "birchbark index", "version": 6}', "checksum is wrong"),
+        ('{"format": "birchbark index", "version": 7}', "checksum is wrong"),
     ],
 )
 def test_an_invalid_manifest_is_reported(tmp_path: Path, content: str, message: str) -> None:

@@ -20,6 +20,7 @@ from birchbark.index.build_index import Schema, build_index
 from birchbark.index.build_shards import _Worker
 from birchbark.index.describe import describe
 from birchbark.index.index import Index
+from birchbark.index.layout import Manifest
 from birchbark.index.sharded_writer import ShardedWriter, open_writer
 from birchbark.index.shards import is_index, shard_folders, shard_number, write_shards
 from birchbark.index.verify import find_damage
@@ -202,6 +203,34 @@ def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
     with open_writer(tmp_path / "i"), pytest.raises(ArtifactError, match="another process"):
         open_writer(tmp_path / "i")
     open_writer(tmp_path / "i").close()
+
+
+def test_a_commit_is_seen_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By readers of all shards and of one, while the manifests of the shards are replaced."""
+    built(tmp_path / "i", 3)
+    in_first = sum(shard_number(f"new{n}", 3) == 0 for n in range(20))
+    before = len(Index(tmp_path / "i/shard-00"))
+    real, seen = IndexWriter.publish, []
+
+    def watched(writer: IndexWriter, manifest: Manifest) -> None:
+        seen.append((len(Index(tmp_path / "i")), len(Index(tmp_path / "i/shard-00"))))
+        real(writer, manifest)
+
+    monkeypatch.setattr(IndexWriter, "publish", watched)
+    with open_writer(tmp_path / "i") as writer:
+        for n in range(20):
+            writer.add(Document(f"new{n}", {"text": "birch"}))
+        assert len(Index(tmp_path / "i")) == 60
+    assert seen == [(80, before + in_first)] * 3
+    assert not (tmp_path / "i/commit.json").exists()
+
+
+def test_a_shard_that_stands_alone_knows_no_commit(tmp_path: Path) -> None:
+    """A file of the same name beside it belongs to another program."""
+    built(tmp_path / "i", 2)
+    (tmp_path / "i/shard-01").rename(tmp_path / "shard-01")
+    (tmp_path / "commit.json").write_text("{}")
+    assert len(Index(tmp_path / "shard-01")) > 0
 
 
 def test_commands(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -16,20 +16,27 @@ from birchbark.cli.index_inspect import verify
 from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
-from birchbark.collection.files.folder_state import FILE, FolderSource
+from birchbark.collection.files.folder_state import FolderSource
 from birchbark.collection.files.walk import OUTSIDE
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
+from birchbark.index.origin import NewOrigin
+from birchbark.index.sharded_writer import open_writer
+from birchbark.index.shards import read_manifest
+from birchbark.index.verify import find_damage
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.upkeep.folder_index import (
+    Change,
     SyncedFolder,
     build_folder_index,
     folder_has_changed,
     sync_folder,
 )
-from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.upkeep.folder_index import folder_state as known_folders
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 
@@ -49,15 +56,22 @@ def write(file: Path, contents: str | bytes, seconds: int = 1) -> None:
     os.utime(file, (seconds, seconds))
 
 
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def no_model(name: str) -> None:
     raise AssertionError(name)
 
 
 def sync(index: Path, folder: Path | None = None, intake: Intake | None = None) -> SyncedFolder:
-    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
-        return add_documents(index, documents, no_model, delete=deleted)  # type: ignore[arg-type]
+    return sync_folder(index, changing(index), [folder] if folder else [], intake)
 
-    return sync_folder(index, change, [folder] if folder else [], intake)
+
+def changing(index: Path) -> Change:
+    """Return what changes an index without attachments."""
+
+    return lambda changes: add_documents(index, changes, no_model)  # type: ignore[arg-type]
 
 
 def documents(index: Path) -> dict[str, dict[str, str]]:
@@ -188,7 +202,7 @@ def test_a_file_that_becomes_a_link_out_of_the_folder_is_deleted(
 
 def test_documents_from_elsewhere_stay(index: Path, folder: Path) -> None:
     """They are not files that were deleted."""
-    add_documents(index, [Document("other", {"text": "x"})], no_model)  # type: ignore[arg-type]
+    add_documents(index, Changes([Document("other", {"text": "x"})]), no_model)  # type: ignore[arg-type]
     (folder / "a.txt").unlink()
     assert sync(index).deleted == 1
     assert sorted(documents(index)) == ["b.md", "e/f.html", "other"]
@@ -257,20 +271,105 @@ def test_only_an_index_of_a_folder_can_be_synced(folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize("damaged", ["", "[]", "{}", '{"source": {"folder": 1}, "files": {}}'])
 def test_a_damaged_state_is_told(index: Path, damaged: str) -> None:
     """The index itself can still be searched."""
-    (index / FILE).write_text(damaged)
-    with pytest.raises(ArtifactError, match="damaged"):
+    with open_writer(index) as writer:
+        writer.set_origin(NewOrigin(damaged.encode(), read_manifest(index).origin_checksum))
+    with pytest.raises(ArtifactError, match=r"damaged folder.*build the index again"):
         sync(index)
+    assert len(documents(index)) == 3
 
 
 def test_a_changed_state_is_told(index: Path) -> None:
     """Even where it can be read: another id would leave a deleted document in the index."""
-    state = (index / FILE).read_text()
-    assert "a.txt" in state
-    (index / FILE).write_text(state.replace("a.txt", "e.txt"))
+    [file] = index.glob("origin-*.json")
+    assert "a.txt" in file.read_text()
+    file.write_text(file.read_text().replace("a.txt", "e.txt"))
     with pytest.raises(ArtifactError, match=r"its checksum is wrong.*build the index again"):
         sync(index)
     shown = CliRunner().invoke(verify, [str(index)])
     assert "its checksum is wrong" in shown.output
+
+
+@pytest.mark.parametrize("shards", [None, 3])
+def test_two_syncs_at_once(folder: Path, tmp_path: Path, shards: int | None) -> None:
+    """The one that ends last begins again, so that no change of the other is lost."""
+    source, index = FolderSource((str(folder),)), tmp_path / "index"
+    build_folder_index(source, index, shards=shards)
+    write(folder / "a.txt", "Another text.", 2)
+    intake, attempts = Intake(), 0
+
+    def overtaken(changes: Changes) -> AddedDocuments:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            write(folder / "new.txt", "A new text.")
+            (folder / "b.md").unlink()
+            assert sync(index) == SyncedFolder(2, 1, 1, 1)
+            (folder / "new.txt").unlink()
+        return changing(index)(changes)
+
+    write(folder / "empty.html", "")
+    assert sync_folder(index, overtaken, (), intake) == SyncedFolder(0, 0, 1, 3)
+    assert attempts == 2
+    assert intake.notes["document without text"] == 0
+    assert sorted(documents(index)) == ["a.txt", "e/f.html", "empty.html"]
+    assert documents(index)["a.txt"]["text"] == "Another text."
+    assert sync(index) == SyncedFolder(0, 0, 0, 3)
+
+
+@pytest.mark.parametrize("shards", [None, 3])
+def test_the_state_is_part_of_the_commit(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int | None
+) -> None:
+    """Wherever a sync ends, the index has its documents and knows their files, or neither."""
+    index = tmp_path / "index"
+    build_folder_index(FolderSource((str(folder),)), index, shards=shards)
+    real, left, before = Path.replace, 0, set(documents(index))
+
+    def ending(scratch: Path, target: Path) -> Path:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return real(scratch, target)
+
+    monkeypatch.setattr(Path, "replace", ending)
+    outcomes = []
+    for steps in range(10):
+        for number in range(9):
+            (folder / f"{steps - 1}-{number}.txt").unlink(missing_ok=True)
+            write(folder / f"{steps}-{number}.txt", "A text.")
+        left = steps
+        with suppress(KeyboardInterrupt):
+            sync(index)
+        known = {i for state in known_folders(index).files.values() for i in state.documents}
+        found = set(documents(index))
+        assert known == found
+        outcomes.append(found != before)
+        before = found
+        left = 99
+        assert not find_damage(index)
+        if shards and steps % 2:
+            IndexWriter(index / "shard-01").close()
+            assert set(documents(index)) == found
+        open_writer(index).close()
+        assert set(documents(index)) == found
+    assert outcomes == [False] + [True] * 9
+    sync(index)
+    assert set(documents(index)) == {file.relative_to(folder).as_posix() for file in files(folder)}
+
+
+def test_a_build_that_ends_early_leaves_no_index(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rather than one that is never synced."""
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(IndexWriter, "set_origin", killed)
+    with pytest.raises(KeyboardInterrupt):
+        build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_names_that_are_not_unicode_are_listed(folder: Path, tmp_path: Path) -> None:
@@ -303,7 +402,7 @@ def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
     """As when an index is built."""
     write(folder / "empty.html", "<p></p>")
     intake = Intake(None)
-    sync_folder(index, lambda documents, deleted: AddedDocuments(len(documents), 0), (), intake)
+    sync_folder(index, changing(index), (), intake)
     assert intake.notes["document without text"] == 1
 
 

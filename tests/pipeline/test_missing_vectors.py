@@ -30,7 +30,7 @@ from birchbark.pipeline.stored import vector_scorer
 from birchbark.pipeline.stored.precompute import VECTORS, batches_of_tokens, precompute_vectors
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import count_missing
-from birchbark.pipeline.upkeep.update_index import add_documents
+from birchbark.pipeline.upkeep.update_index import Changes, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.vector_match import BY_TERMS
@@ -103,12 +103,14 @@ def test_only_complete_attachments_are_completed(tmp_path: Path, bert: Callable[
 
     build_index(DOCUMENTS, tmp_path / "i")
     attach(tmp_path / "i", model)
-    add_documents(tmp_path / "i", [LONG], load)
+    add_documents(tmp_path / "i", Changes([LONG]), load)
     assert loaded == [str(model)]
     assert count_missing(Index(tmp_path / "i"), VECTORS) == 0
-    add_documents(tmp_path / "i", [Document("b", {"text": "bee"})], load, leave_out=[VECTORS])
+    add_documents(
+        tmp_path / "i", Changes([Document("b", {"text": "bee"})]), load, leave_out=[VECTORS]
+    )
     assert count_missing(Index(tmp_path / "i"), VECTORS) == 1
-    add_documents(tmp_path / "i", [Document("c", {"text": "bee"})], load)
+    add_documents(tmp_path / "i", Changes([Document("c", {"text": "bee"})]), load)
     assert count_missing(Index(tmp_path / "i"), VECTORS) == 2
     assert loaded == [str(model)]
     attach(tmp_path / "i", model)
@@ -126,7 +128,7 @@ def test_documents_are_embedded_in_int8_where_that_is_fast(
     monkeypatch.setattr(vector_scorer, "fastest_precision", lambda: Precision.INT8)
     build_index(DOCUMENTS[:2], tmp_path / "i")
     attach(tmp_path / "i", Path(model), vector_scorer.fast_copy(model, load_scorer))
-    add_documents(tmp_path / "i", DOCUMENTS[2:], load_scorer)
+    add_documents(tmp_path / "i", Changes(DOCUMENTS[2:]), load_scorer)
     index = Index(tmp_path / "i")
     vectors = index.attachment(VECTORS)
     assert vectors
@@ -190,7 +192,7 @@ def test_other_vectors_are_neither_replaced_nor_completed(
     cross = load_scorer(bert(labels=1))
     build_index(DOCUMENTS, tmp_path / "i")
     attach(tmp_path / "i", model)
-    add_documents(tmp_path / "i", [LONG], load_scorer, leave_out=[VECTORS])
+    add_documents(tmp_path / "i", Changes([LONG]), load_scorer, leave_out=[VECTORS])
 
     def vectors(embedding: Path, segmenter: Segmenter = sentences) -> MissingVectors:
         ranker = Ranker(cross, segmenter, embedding=load_scorer(embedding))
@@ -281,7 +283,7 @@ def test_documents_with_and_without_vectors_are_comparable(
     build_index(documents, tmp_path / "i")
     attach(tmp_path / "i", model)
     again = [Document(f"{n} without", {"text": t, "set": "2"}) for n, t in texts.items()]
-    add_documents(tmp_path / "i", again, load_scorer, leave_out=[VECTORS])
+    add_documents(tmp_path / "i", Changes(again), load_scorer, leave_out=[VECTORS])
     plan = ReadingPlan(segments=2, embedded=embedded)
     ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
     hits = search(IndexEngine(Index(tmp_path / "i")), "birch river", ranker, 10).hits
@@ -300,7 +302,7 @@ def test_without_time_documents_with_vectors_do_not_precede_all_others(
     documents = [Document(f"d{n}", {"text": text}) for n, text in enumerate(texts)]
     build_index(documents[::2], tmp_path / "i")
     attach(tmp_path / "i", model)
-    add_documents(tmp_path / "i", documents[1::2], load_scorer, leave_out=[VECTORS])
+    add_documents(tmp_path / "i", Changes(documents[1::2]), load_scorer, leave_out=[VECTORS])
     plan = ReadingPlan(segments=2, embedded=1)
     ranker = Ranker(load_scorer(bert(labels=1)), embedding=load_scorer(model), plan=plan)
     engine = IndexEngine(Index(tmp_path / "i"))

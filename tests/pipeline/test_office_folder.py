@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -20,8 +19,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     folder_has_changed,
     sync_folder,
 )
-from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-from birchbark.records import Document
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from conftest import WordScorer
 from office_files import odp, pptx, shape, xlsx
 
@@ -83,8 +81,8 @@ def index(folder: Path, tmp_path: Path) -> Path:
 
 
 def sync(index: Path) -> SyncedFolder:
-    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
-        return add_documents(index, documents, lambda name: None, delete=deleted)  # type: ignore[arg-type, return-value]
+    def change(changes: Changes) -> AddedDocuments:
+        return add_documents(index, changes, lambda name: None)  # type: ignore[arg-type, return-value]
 
     return sync_folder(index, change)
 

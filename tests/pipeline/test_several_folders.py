@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import folder_has_changed, sync_folder
 from birchbark.pipeline.upkeep.update_index import AddedDocuments
-from birchbark.records import Document
 from birchbark.serve.original_files import OriginalFiles
 
 
@@ -64,7 +62,7 @@ def test_a_change_in_either_is_found(folders: list[Path]) -> None:
     assert {document.doc_id for document in Index(index)} == ids
 
 
-def no_change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
+def no_change(*change: object) -> AddedDocuments:
     """Fail, in place of a function that changes the index."""
     raise AssertionError("the index must not change")
 

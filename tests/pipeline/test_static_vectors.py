@@ -20,7 +20,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.precompute import STATIC, precompute_vectors
 from birchbark.pipeline.stored.vector_sets import vector_sets
-from birchbark.pipeline.upkeep.update_index import add_documents, attach
+from birchbark.pipeline.upkeep.update_index import Changes, add_documents, attach
 from birchbark.records import Document
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.score.embedding import EmbeddingScorer
@@ -179,7 +179,7 @@ def test_new_documents_get_theirs_when_they_are_added(
 ) -> None:
     """As those of any attachment."""
     new = Document("arch", {"title": "", "text": "Stone arch."})
-    add_documents(directory, [new], lambda model, **options: load_scorer(model, **options))
+    add_documents(directory, Changes([new]), lambda model, **options: load_scorer(model, **options))
     assert Index(directory).missing_rows() == {}
 
 
@@ -221,7 +221,7 @@ def test_outdated_ones_are_made_anew(directory: Path, static: EmbeddingScorer) -
     shutil.rmtree(folder)
     write_static(folder, table() + 1)
     new = Document("arch", {"title": "", "text": "Stone arch."})
-    add_documents(directory, [new], lambda model, **options: load_scorer(model, **options))
+    add_documents(directory, Changes([new]), lambda model, **options: load_scorer(model, **options))
     index = Index(directory)
     assert index.missing_rows() == {}
     made_by = index.attachments[STATIC].config["fingerprint"]

@@ -28,6 +28,7 @@ from birchbark.pipeline.stored.precompute import (
 )
 from birchbark.pipeline.stored.vector_sets import count_missing, searched_sets, vector_sets
 from birchbark.pipeline.upkeep.update_index import (
+    Changes,
     add_documents,
     attach,
     complete_attachments,
@@ -157,7 +158,7 @@ def test_one_model_has_a_set_of_each_kind(directory: Path, bert: BertFactory) ->
         attach(writer, [precompute_vectors(load_scorer(model), sentences, str(model))])
     assert store(directory, model) == store(directory, model, 4) == ["vectors-2"]
     added = [Document("new", {"text": "A bee. An iron bee."}), Document("none", {"text": ""})]
-    add_documents(directory, added, load_scorer)
+    add_documents(directory, Changes(added), load_scorer)
     index = Index(directory)
     assert index.missing_rows() == {}
     assert count_missing(index, "vectors-2") == 0

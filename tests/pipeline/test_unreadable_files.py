@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     folder_has_changed,
     sync_folder,
 )
-from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-from birchbark.records import Document
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 
 DAY = 86_400
 KEPT = "document kept as it was, since its file cannot be read now"
@@ -76,8 +75,8 @@ def index(folder: Path, tmp_path: Path) -> Path:
 
 
 def sync(index: Path, intake: Intake | None = None) -> SyncedFolder:
-    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
-        return add_documents(index, documents, lambda name: None, delete=deleted)  # type: ignore[arg-type, return-value]
+    def change(changes: Changes) -> AddedDocuments:
+        return add_documents(index, changes, lambda name: None)  # type: ignore[arg-type, return-value]
 
     return sync_folder(index, change, (), intake)
 

@@ -23,7 +23,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import VECTORS, Precomputation, precompute_vectors
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import vector_sets
-from birchbark.pipeline.upkeep.update_index import add_documents, attach
+from birchbark.pipeline.upkeep.update_index import Changes, add_documents, attach
 from birchbark.records import Document
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
@@ -143,7 +143,7 @@ def test_added_documents_get_vectors_of_each_set(
     searcher.add([tree])
     assert searcher.index.missing_rows() == {}
     bush = Document("bush", {"text": "A birch bush."})
-    add_documents(index_directory, [bush], load_scorer, leave_out=["vectors-2"])
+    add_documents(index_directory, Changes([bush]), load_scorer, leave_out=["vectors-2"])
     assert searcher.index.missing_rows() == {"vectors-2": 1}
     assert "tree" in [hit.document.doc_id for hit in searcher.search("tree").hits]
 

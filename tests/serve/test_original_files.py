@@ -14,7 +14,6 @@ from birchbark.collection.files.folder_state import FolderSource
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.folder_index import build_folder_index, sync_folder
-from birchbark.records import Document
 from birchbark.serve.app import application
 from birchbark.serve.service import Service
 from conftest import WordScorer
@@ -104,10 +103,10 @@ def test_changes_of_the_folder_are_followed(folder: Path, service: TestClient) -
     assert service.get("/files/page.html").status_code == 404
     searcher = Searcher(folder.parent / "index", ())
 
-    def change(documents: list[Document], deleted: list[str]) -> object:
-        return searcher.add(documents, delete=deleted)
-
-    sync_folder(folder.parent / "index", change)
+    sync_folder(
+        folder.parent / "index",
+        lambda c: searcher.add(c.documents, delete=c.delete, origin=c.origin),
+    )
     assert service.get("/files/new.txt").text == "A new birch."
 
 

@@ -17,16 +17,11 @@ from birchbark.errors import ArtifactError
 @index_argument
 def verify(index: Path) -> None:
     """Compare every file of INDEX with its checksum, and list the damaged files."""
-    from birchbark.collection.files.folder_state import FolderState
     from birchbark.index.shards import read_manifest
     from birchbark.index.verify import find_damage
 
     with progress("checking", len(read_manifest(index).parts)) as advance:
         damage = find_damage(index, advance)
-    try:
-        FolderState.read(index)
-    except ArtifactError as error:
-        damage.append(f"{error.where}: {error.what}")
     for line in damage:
         click.echo(line)
     if damage:

@@ -189,14 +189,13 @@ def _report_language(index: Index) -> None:
 def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
     """Bring an index up to date, and report what has changed. folders: see `sync_folder`."""
     from birchbark.pipeline.upkeep.folder_index import folder_state, sync_folder
-    from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
-    from birchbark.records import Document
+    from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
     from birchbark.score.load_scorer import load_scorer
 
     intake = folder_state(index).source.intake()
 
-    def change(documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
-        return add_documents(index, documents, load_scorer, progress, delete=deleted)
+    def change(changes: Changes) -> AddedDocuments:
+        return add_documents(index, changes, load_scorer, progress)
 
     found = sync_folder(index, change, folders, intake)
     notify(
@@ -211,13 +210,13 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
 
     There are no folders if the path is an index, or the index was not built from folders.
     """
-    from birchbark.collection.files.folder_state import FolderState
+    from birchbark.pipeline.upkeep.folder_index import was_built_from_folders
 
     index, was_built = index_of(paths)
     folders = tuple(path.resolve() for path in paths)
     if folders == (index,):
         return index, ()
-    if FolderState.read(index) is None:
+    if not was_built_from_folders(index):
         if not was_built:
             notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
         return index, ()

@@ -36,7 +36,7 @@ def add(
     """Add the documents of COLLECTION to INDEX; documents with the same id are replaced."""
     from birchbark.collection.documents import read_collection
     from birchbark.collection.parsing.intake import Intake
-    from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
+    from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
     from birchbark.score.load_scorer import load_scorer
 
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
@@ -48,8 +48,8 @@ def add(
         )
         report_intake(intake)
 
-    documents = read_collection(collection, intake, format_name)
-    add_documents(index, documents, load_scorer, progress, report)
+    changes = Changes(read_collection(collection, intake, format_name))
+    add_documents(index, changes, load_scorer, progress, report)
     report_vectors(index)
 
 

@@ -79,7 +79,7 @@ def command(
         Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
         sync = BackgroundSync(directory, folders, notify) if folders else None
         if sync:
-            sync.start_with(lambda documents, delete: searcher.add(documents, delete=delete))
+            sync.start_with(lambda c: searcher.add(c.documents, delete=c.delete, origin=c.origin))
         try:
             server.run()
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
@@ -16,6 +16,8 @@ from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
+from birchbark.index.origin import NewOrigin
+from birchbark.index.sharded_writer import open_writer
 from birchbark.index.shards import read_manifest, shard_folders, write_shards
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
@@ -111,6 +113,7 @@ def build_index(
     replace: bool = False,
     part_tokens: int = PART_TOKENS,
     shards: int | None = None,
+    origin: Callable[[], bytes] | None = None,
 ) -> Index:
     """Build an index of `documents` in `directory`, and open it.
 
@@ -128,6 +131,8 @@ def build_index(
         shards: Divide the index into this many shards, which other processes build in parallel
             (a script must then call this below `if __name__ == "__main__"`). Searches give the same
             scores. Default None: an index in one piece.
+        origin: Called after the last document; returns what the index is to know of where its
+            documents come from (`read_origin`). Default None: nothing.
 
     Raises:
         InputError: If `directory` exists and `replace` is false or it is not an index, if the
@@ -156,6 +161,9 @@ def build_index(
         )
         if not count:
             raise InputError("no documents to index")
+        if origin:
+            with open_writer(scratch) as writer:
+                writer.set_origin(NewOrigin(origin()))
     return Index(directory)
 
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import add
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals
 from birchbark.index.part import Part, PartField
-from birchbark.index.shards import manifest_files, read_manifest, shard_folders
+from birchbark.index.shards import manifest_folders, manifest_id, read_manifest, shard_folders
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document, as_id, ids_of
 from birchbark.text.analyzer import Analyzer
@@ -67,14 +66,15 @@ class Index:
         return str(self.directory)
 
     def _read_manifest(self) -> None:
-        self._manifest_files = manifest_files(self.directory)
-        self._manifest_id = _manifest_id(self._manifest_files)  # first, so that no change is missed
+        self._manifest_folders = manifest_folders(self.directory)
+        # before the manifest is read, so that no change is missed
+        self._manifest_id = manifest_id(self._manifest_folders)
         self._manifest = read_manifest(self.directory)
 
     @property
     def outdated(self) -> bool:
         """Whether the index on disk has changed since this snapshot was opened."""
-        return _manifest_id(self._manifest_files) != self._manifest_id
+        return manifest_id(self._manifest_folders) != self._manifest_id
 
     def same_documents(self, other: Index) -> bool:
         """Whether the other snapshot has the same documents, indexed in the same way."""
@@ -90,7 +90,8 @@ class Index:
     @property
     def fingerprint(self) -> str:
         """A hash of the documents, of how they are indexed, and of the attachments to them."""
-        return json_checksum({**asdict(self._manifest), "generation": 0})
+        known = {**asdict(self._manifest), "generation": 0}
+        return json_checksum({name: known[name] for name in known if not name.startswith("origin")})
 
     @cached_property
     def shard_states(self) -> Mapping[str, str]:
@@ -287,15 +288,3 @@ class Index:
         for part in self.parts:
             for doc_id, fields in part.live_documents():
                 yield Document(doc_id, fields, self.read_fields)
-
-
-def _manifest_id(files: Sequence[Path]) -> tuple[tuple[int, int], ...] | None:
-    """Return inode and modification time of each manifest, which each change replaces.
-
-    Returns None if one is missing.
-    """
-    try:
-        states = [path.stat() for path in files]
-    except OSError:
-        return None
-    return tuple((status.st_ino, status.st_mtime_ns) for status in states)

@@ -3,6 +3,7 @@
     INDEX/
       manifest.json          version, analyzer, indexed fields, and the list of parts
       vocab.txt              WordPiece tokens, one per line, if the analyzer needs them
+      origin-000007.json     where the documents come from (origin.py), if that is known
       part-000000/           an immutable part of the index, with its own statistics
         doc_ids.*            a string table (string_table.py): document number → doc_id
         texts.*              stored fields (stored_fields.py): document number → fields
@@ -40,15 +41,17 @@ from birchbark.index.weighted_terms import Impacts, parse_impacts
 from birchbark.text.analyzer import Analyzer, analyzer, keyword
 
 FORMAT = "birchbark index"
-VERSION = 6  # since 6, analyzers read texts in normal form; raise it when terms change
+VERSION = 7  # since 7, the manifest names the origin; raise it when terms change, too
 MANIFEST = "manifest.json"
 NAMES_OF_FILES = ("path", "folder")  # fields that may look like a list, as a folder [2024] does
 VOCABULARY = "vocab.txt"
+ORIGIN_FILES = "origin-"  # the beginning of their names; a number and .json follow
 SHARDS = "shards.json"  # of an index that is divided; see shards.py
 CONTENTS = defaults.INDEXED_FIELD
 FILE_NAMES = defaults.FILE_NAMES_FIELD
 # The names of files and folders in a manifest, which never lead out of the index.
 PART = re.compile(r"part-[0-9]+(-[0-9]+)?")
+ORIGIN = re.compile(rf"({ORIGIN_FILES}[0-9]+\.json)?")
 DELETED = re.compile(r"(deleted-[0-9]+\.npy)?")
 ATTACHED = re.compile(r"attached-[a-z0-9_-]+-[0-9]+")
 DEFAULT_FIELDS = {CONTENTS: defaults.INDEXED_FIELD_PARTS}
@@ -120,6 +123,8 @@ class Manifest:
     attachments: name → schema.
     read_fields: the document fields that models read after the title.
     weighted: indexed field whose terms have weights → steps per 1 of weight (weighted_terms.py).
+    origin: the name of the file that says where the documents come from; empty if there is none.
+    origin_checksum: the checksum of that file.
     """
 
     analyzer: str
@@ -132,6 +137,8 @@ class Manifest:
     attachments: dict[str, AttachmentSchema] = field(default_factory=dict)
     read_fields: tuple[str, ...] = defaults.READ_FIELDS
     weighted: dict[str, int] = field(default_factory=dict)
+    origin: str = ""
+    origin_checksum: str = ""
 
     @property
     def unread_fields(self) -> tuple[str, ...]:
@@ -189,13 +196,17 @@ class Manifest:
 
     def write(self, directory: Path) -> None:
         """Write this manifest atomically, in place of the current one."""
+        write_json(directory / MANIFEST, self.as_json())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what manifest.json contains."""
         values = {
             "format": FORMAT,
             "version": VERSION,
             "made_by": software_versions(),
             **asdict(self),
         }
-        write_json(directory / MANIFEST, values | {"checksum": json_checksum(values)})
+        return values | {"checksum": json_checksum(values)}
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -209,6 +220,11 @@ class Manifest:
         except InputError as error:
             error.remedy = _no_index(directory)
             raise
+        return cls.from_json(values, directory)
+
+    @classmethod
+    def from_json(cls, values: Any, directory: Path) -> Manifest:
+        """Return what `as_json` has given; ArtifactError, which names `directory`, if damaged."""
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ArtifactError("not an index", where=str(directory))
         if values.get("version") != VERSION:
@@ -229,6 +245,8 @@ class Manifest:
     @classmethod
     def _from(cls, values: dict[str, Any]) -> Manifest:
         fields = {name: tuple(sources) for name, sources in values["fields"].items()}
+        if not ORIGIN.fullmatch(values["origin"]):
+            raise ValueError(f"{values['origin']!r} is not the name of a file of an index")
         return cls(
             values["analyzer"],
             fields,
@@ -240,6 +258,8 @@ class Manifest:
             {n: AttachmentSchema.read(s) for n, s in values["attachments"].items()},
             tuple(values["read_fields"]),
             {name: int(steps) for name, steps in values["weighted"].items()},
+            values["origin"],
+            values["origin_checksum"],
         )
 
 

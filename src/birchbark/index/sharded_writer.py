@@ -13,7 +13,8 @@ from birchbark.arguments import path_of
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice
 from birchbark.index.attachment_writer import ComputeRows, NewRows
-from birchbark.index.shards import shard_folders, shard_number
+from birchbark.index.origin import NewOrigin
+from birchbark.index.shards import end_commit, shard_folders, shard_number, write_commit
 from birchbark.index.writer import (
     COMMIT_EVERY,
     PART_TOKENS,
@@ -27,8 +28,8 @@ from birchbark.records import Document, as_id
 class ShardedWriter(CommittingWriter):
     """An `IndexWriter` for an index that is divided into shards; see its methods.
 
-    The changes of a shard become visible at once, and those of different shards one after another:
-    a process that is killed during a commit can leave some shards changed and others not.
+    Documents are committed to all shards at once; parts are merged, and rows attached, shard by
+    shard.
     """
 
     def __init__(self, directory: Path, part_tokens: int = PART_TOKENS) -> None:
@@ -39,6 +40,7 @@ class ShardedWriter(CommittingWriter):
                 _opened(stack, IndexWriter(folder, max(1, part_tokens // len(folders))))
                 for folder in folders
             ]
+            end_commit(directory)  # which the writers have carried out
             self._open = stack.pop_all()
 
     def _of(self, doc_id: str) -> IndexWriter:
@@ -61,13 +63,29 @@ class ShardedWriter(CommittingWriter):
         """Delete a document; return False if it does not exist."""
         return self._of(doc_id).delete(doc_id)
 
+    def set_origin(self, origin: NewOrigin) -> None:
+        """Commit together with the other changes where the documents come from."""
+        self._writers[0].set_origin(origin)
+
     def commit(self) -> None:
-        """Make all changes durable and visible, shard by shard."""
+        """Make all changes durable and visible at once; then merge parts if there are too many."""
+        self._commit_changes()
         for writer in self._writers:
-            writer.commit()
+            writer.merge_if_many()
+
+    def _commit_changes(self) -> None:
+        """Commit without merging; see `shards.py`."""
+        prepared = [(w, manifest) for w in self._writers if (manifest := w.prepare())]
+        if len(prepared) > 1:
+            manifests = {writer.directory.name: manifest for writer, manifest in prepared}
+            write_commit(self.directory, manifests)
+        for writer, manifest in prepared:
+            writer.publish(manifest)
+        end_commit(self.directory)
 
     def merge(self) -> None:
         """Commit, then rewrite each shard as a single part without deleted documents."""
+        self._commit_changes()
         for writer in self._writers:
             writer.merge()
 
@@ -99,6 +117,7 @@ class ShardedWriter(CommittingWriter):
 
         Rows of another schema are dropped from all shards first, so that shards never differ.
         """
+        self._commit_changes()
         for writer in self._writers:
             if writer.attachments.get(name, schema) != schema:
                 writer.detach(name)
@@ -109,6 +128,7 @@ class ShardedWriter(CommittingWriter):
         self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[NewRows]
     ) -> None:
         """Commit; then commit rows that have been computed for a slice of the documents."""
+        self._commit_changes()
         part, checksum = computed.part
         folder, _, own_name = part.partition("/")
         for writer in self._writers:
@@ -118,6 +138,7 @@ class ShardedWriter(CommittingWriter):
 
     def detach(self, name: str) -> None:
         """Commit, and remove an attachment from all shards; InputError if there is none."""
+        self._commit_changes()
         having = [writer for writer in self._writers if name in writer.attachments]
         for writer in having or self._writers:
             writer.detach(name)

@@ -5,6 +5,10 @@
       vocab.txt     as in an index in one piece
       shard-00/     an index; shard.json in it says which of how many it is
       shard-01/     …
+      commit.json   while a commit to several shards is carried out: their new manifests
+
+A commit to several shards is made by writing commit.json; only then is the manifest of each shard
+replaced. If the process ends in between, readers go by commit.json, and the next writer goes on.
 
 A document is in the shard that its id decides. Readers see the parts of all shards as those of one
 index, so that scores are the same, bit for bit.
@@ -13,7 +17,7 @@ index, so that scores are the same, bit for bit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import MANIFEST, SHARDS, Manifest, PartEntry, is_undivided_index
 
 SHARD = "shard.json"
+COMMIT = "commit.json"
 FORMAT, VERSION = "birchbark shards", 1
 MAX_SHARDS = 1000
 
@@ -104,10 +109,22 @@ def read_manifest(directory: Path) -> Manifest:
     """
     folders = shard_folders(directory)
     if not folders:
-        return Manifest.read(directory)
-    manifests = [Manifest.read(folder) for folder in folders]
+        of_shard = (directory / SHARD).exists() and (directory.parent / SHARDS).exists()
+        return _newest(directory, _pending(directory.parent) if of_shard else {})
+    while True:
+        before = manifest_id(folders)
+        pending = _pending(directory)  # first, since it is deleted when all shards have what it has
+        manifests = [_newest(folder, pending) for folder in folders]
+        if manifest_id(folders) == before:
+            return _joined(folders, manifests)
+
+
+def _joined(folders: Sequence[Path], manifests: Sequence[Manifest]) -> Manifest:
     first = manifests[0]
-    bare = [replace(m, parts=(), generation=0, attachments={}) for m in manifests]
+    bare = [
+        replace(m, parts=(), generation=0, attachments={}, origin="", origin_checksum="")
+        for m in manifests
+    ]
     for folder, manifest in zip(folders, bare, strict=True):
         if manifest != bare[0]:
             raise ArtifactError(
@@ -123,12 +140,68 @@ def read_manifest(directory: Path) -> Manifest:
         parts=tuple(parts),
         generation=sum(manifest.generation for manifest in manifests),
         attachments=_attachments(folders, manifests),
+        origin=f"{folders[0].name}/{first.origin}" if first.origin else "",
     )
 
 
-def manifest_files(directory: Path) -> list[Path]:
-    """Return the manifests whose replacement changes the index."""
-    return [folder / MANIFEST for folder in shard_folders(directory) or [directory]]
+def manifest_folders(directory: Path) -> list[Path]:
+    """Return the folders of the manifests whose replacement changes the index."""
+    return shard_folders(directory) or [directory]
+
+
+def manifest_id(folders: Sequence[Path]) -> tuple[tuple[int, int], ...] | None:
+    """Return inode and modification time of each manifest, which each change replaces.
+
+    folders: those of `manifest_folders`. Returns None if a manifest is missing.
+    """
+    try:
+        states = [(folder / MANIFEST).stat() for folder in folders]
+    except OSError:
+        return None
+    return tuple((status.st_ino, status.st_mtime_ns) for status in states)
+
+
+def write_commit(directory: Path, manifests: Mapping[str, Manifest]) -> None:
+    """Make changes of several shards durable and visible at once.
+
+    manifests: folder of a shard → its new manifest, which is to be written into it next.
+    """
+    of_shards = {name: manifest.as_json() for name, manifest in manifests.items()}
+    values = {"format": FORMAT, "version": VERSION, "manifests": of_shards}
+    write_json(directory / COMMIT, values)
+
+
+def end_commit(directory: Path) -> None:
+    """Forget a commit that has been carried out in all shards."""
+    (directory / COMMIT).unlink(missing_ok=True)
+
+
+def carry_out_commit(folder: Path) -> Manifest:
+    """Give a shard the manifest of a commit that was interrupted, if there is one; return it.
+
+    Of an index in one piece, return its manifest.
+    """
+    manifest = read_manifest(folder)
+    if manifest != Manifest.read(folder):
+        manifest.write(folder)
+    return manifest
+
+
+def _pending(directory: Path) -> dict[str, Manifest]:
+    """Return folder of a shard → its manifest in the commit that is being carried out."""
+    if not (directory / COMMIT).exists():
+        return {}
+    try:
+        manifests = _read(directory / COMMIT)["manifests"]
+    except InputError:  # deleted in the meantime
+        return {}
+    return {name: Manifest.from_json(values, directory) for name, values in manifests.items()}
+
+
+def _newest(folder: Path, pending: Mapping[str, Manifest]) -> Manifest:
+    manifest = Manifest.read(folder)
+    newer = pending.get(folder.name)
+    return newer if newer and newer.generation > manifest.generation else manifest
 
 
 def is_index(directory: Path) -> bool:

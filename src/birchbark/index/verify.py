@@ -11,6 +11,7 @@ from birchbark.index.attachment_reader import RowFolder
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.attachment_writer import folder_checksum
 from birchbark.index.layout import VOCABULARY, PartEntry
+from birchbark.index.origin import read_origin
 from birchbark.index.part import Part
 from birchbark.index.part_builder import part_checksum
 from birchbark.index.shards import read_manifest, shard_folders
@@ -38,6 +39,10 @@ def find_damage(
             for rows in entry.attached.get(name, ()):
                 lines += _verify_rows(part / rows.name, rows, schema)
         advance(1)
+    try:
+        read_origin(Path(directory))
+    except ArtifactError as error:
+        lines.append(f"{error.where}: {error.what}")
     return lines
 
 

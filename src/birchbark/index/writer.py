@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from birchbark.artifact import TEMPORARY, discard, fingerprint, flush, lock
-from birchbark.errors import ArtifactError, InputError
+from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice, store_slice
@@ -25,11 +25,12 @@ from birchbark.index.attachment_updates import (
 )
 from birchbark.index.attachment_writer import AttachmentJob, ComputeRows, NewRows
 from birchbark.index.index import Index
-from birchbark.index.layout import Manifest, PartEntry
+from birchbark.index.layout import ORIGIN_FILES, Manifest, PartEntry
 from birchbark.index.merge import merge_parts, merged_numbers, parts_to_merge
+from birchbark.index.origin import NewOrigin
 from birchbark.index.part import Part
 from birchbark.index.part_builder import PartBuilder, field_totals
-from birchbark.index.shards import own_shard, shard_number
+from birchbark.index.shards import carry_out_commit, own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document, as_id
 
@@ -92,7 +93,7 @@ class IndexWriter(CommittingWriter):
         Manifest.read(self.directory)
         self._lock = lock(self.directory / LOCK, "index", LOCK_SECONDS)
         try:
-            manifest = Manifest.read(self.directory)
+            manifest = carry_out_commit(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
             self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
             self._shard = own_shard(self.directory)
@@ -112,6 +113,7 @@ class IndexWriter(CommittingWriter):
         self._new: dict[str, tuple[str, int]] = {}  # doc_id → part name and number
         self._builder: PartBuilder | None = None  # the part that documents are added to
         self._serial = 0  # the serial number of the next part
+        self._origin: bytes | None = None
 
     def __contains__(self, doc_id: str) -> bool:
         """Whether the document exists, with uncommitted changes."""
@@ -174,6 +176,25 @@ class IndexWriter(CommittingWriter):
         self._new.pop(doc_id, None)
         return True
 
+    def set_origin(self, origin: NewOrigin) -> None:
+        """Commit together with the other changes where the documents come from.
+
+        Args:
+            origin: What the index is to know of that.
+
+        Raises:
+            OutdatedError: If it is no longer what the index knew when the changes were made.
+            ArtifactError: If the writer is closed.
+        """
+        self._check_open()
+        if origin.replaces != self._manifest.origin_checksum:
+            raise OutdatedError(
+                "another process has brought the index up to date in the meantime",
+                where=str(self.directory),
+                remedy="begin again",
+            )
+        self._origin = origin.text
+
     def commit(self) -> None:
         """Make all changes durable and visible at once; then merge parts if there are too many.
 
@@ -181,6 +202,10 @@ class IndexWriter(CommittingWriter):
             ArtifactError: If the writer is closed, or another index has replaced this one.
         """
         self._commit_changes()
+        self.merge_if_many()
+
+    def merge_if_many(self) -> None:
+        """Merge committed parts if there are too many of one order of magnitude."""
         while group := parts_to_merge(self._manifest.parts):
             self._merge(group)
 
@@ -260,7 +285,7 @@ class IndexWriter(CommittingWriter):
         """
         self._commit_changes()  # without merging, which fails if the attachment is damaged
         manifest = without_attachment(self._manifest, name)
-        self._swap(replace(manifest, generation=manifest.generation + 1))
+        self.publish(replace(manifest, generation=manifest.generation + 1))
 
     def close(self) -> None:
         """Drop uncommitted changes and release the lock."""
@@ -323,25 +348,41 @@ class IndexWriter(CommittingWriter):
 
     def _commit_changes(self) -> None:
         """Commit without merging."""
+        if manifest := self.prepare():
+            self.publish(manifest)
+
+    def prepare(self) -> Manifest | None:
+        """Make all changes durable; return the manifest that makes them visible, None without any.
+
+        The manifest must be published before the next change.
+        """
         self._check_open()
         self._check_in_place()
         self._close_part()
-        if self._closed or self._deleted:
-            entries = [*self._manifest.parts, *self._closed]
-            self._publish([self._with_deletions(entry) for entry in entries])
+        if not self._closed and not self._deleted and self._origin is None:
+            return None
+        entries = [*self._manifest.parts, *self._closed]
+        manifest = self._with_parts([self._with_deletions(entry) for entry in entries])
+        if self._origin is not None:
+            path = self.directory / f"{ORIGIN_FILES}{manifest.generation:06}.json"
+            path.write_bytes(self._origin)
+            flush(path)
+            checksum = fingerprint(self._origin)
+            manifest = replace(manifest, origin=path.name, origin_checksum=checksum)
+        flush(self.directory)
+        return manifest
 
-    def _publish(self, entries: Iterable[PartEntry]) -> None:
-        """Replace the manifest by one with these parts, except parts without live documents."""
+    def _with_parts(self, entries: Iterable[PartEntry]) -> Manifest:
+        """Return the next manifest, with these parts, except those without live documents."""
         parts = tuple(entry for entry in entries if self._count_live(entry))
-        generation = self._manifest.generation + 1
-        self._swap(replace(self._manifest, parts=parts, generation=generation))
+        return replace(self._manifest, parts=parts, generation=self._manifest.generation + 1)
 
     def _swap_all(self, manifests: Iterable[Manifest]) -> None:
         for manifest in manifests:
             self._check_in_place()
-            self._swap(manifest)
+            self.publish(manifest)
 
-    def _swap(self, manifest: Manifest) -> None:
+    def publish(self, manifest: Manifest) -> None:
         """Replace the current manifest by `manifest`, and delete files that it does not name."""
         flush(self.directory)
         manifest.write(self.directory)
@@ -364,7 +405,7 @@ class IndexWriter(CommittingWriter):
                 entries.append(entry)
             elif merged not in entries:
                 entries.append(merged)
-        self._publish(entries)
+        self.publish(self._with_parts(entries))
 
     def _write_merged(self, positions: Sequence[int], parts: Sequence[Part]) -> PartEntry:
         """Write one part with the live documents of `parts` and their attached rows."""
@@ -387,7 +428,9 @@ class IndexWriter(CommittingWriter):
                 for old in (*path.glob("deleted-*"), *path.glob("attached-*")):
                     if old.name != entry.deleted and old.name not in folders:
                         discard(old)
-            elif path.name.startswith(("part-", TEMPORARY)):
+            elif path.name.startswith(("part-", TEMPORARY)) or (
+                path.name.startswith(ORIGIN_FILES) and path.name != self._manifest.origin
+            ):
                 discard(path)
 
 

@@ -15,6 +15,7 @@ from birchbark.combine.aggregate import Mean
 from birchbark.deadline import NO_TIME, Deadline
 from birchbark.errors import DeadlineError, InputError
 from birchbark.index.index import Index
+from birchbark.index.origin import NewOrigin
 from birchbark.index.sharded_writer import open_writer
 from birchbark.index.shards import is_index
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
@@ -35,7 +36,7 @@ from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.snapshot import LastSnapshot, SearchSettings, Snapshot
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.stored.vector_sets import searched_sets
-from birchbark.pipeline.upkeep.update_index import AddedDocuments, add_documents
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
@@ -359,6 +360,7 @@ class Searcher:
         *,
         delete: Iterable[str] = (),
         leave_out: Collection[str] = (),
+        origin: NewOrigin | None = None,
     ) -> AddedDocuments:
         """Add documents, all or none; a document with a known id replaces the existing one.
 
@@ -371,6 +373,8 @@ class Searcher:
             delete: Ids of documents to delete at the same time, if they exist. Defaults to none.
             leave_out: Attachments (`tokens`, `vectors`, …) that are not completed, because
                 something else will do it. Defaults to none.
+            origin: What the index is to know of where the documents come from, as `sync_folder`
+                gives it. Defaults to what it knows.
 
         Returns:
             How many documents were new, and how many were replaced.
@@ -383,9 +387,8 @@ class Searcher:
         with self._write_lock:
             return add_documents(
                 self.directory,
-                iterated(documents, "documents"),
+                Changes(iterated(documents, "documents"), iterated(delete, "doc_ids"), origin),
                 self.models.scorer,
-                delete=iterated(delete, "doc_ids"),
                 leave_out=leave_out,
             )
 

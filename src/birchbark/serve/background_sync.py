@@ -35,7 +35,7 @@ class BackgroundSync(BackgroundThread):
         self._told: set[str] = set()
 
     def start_with(self, change: Change) -> None:
-        """Start the thread. change: adds documents and deletes ids, all or none."""
+        """Start the thread. change: see `sync_folder`."""
         self._change = change
         self.start()
 

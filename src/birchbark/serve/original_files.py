@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from starlette.responses import FileResponse
 from starlette.types import Receive, Scope, Send
 
-from birchbark.collection.files.folder_state import FILE, FolderSource, FolderState
+from birchbark.collection.files.folder_state import FolderSource
 from birchbark.errors import InputError
+from birchbark.index.shards import read_manifest
+from birchbark.pipeline.upkeep.folder_index import folder_state
 
 # Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
 SAMPLE = 4096  # bytes at the beginning of a file that tell whether it is text
@@ -39,7 +41,7 @@ class OriginalFiles:
         """folders: where the folders are; () for where they were when they were indexed."""
         self._index, self._folders = index, folders
         self._lock = Lock()
-        self._read_when = -1
+        self._read_of = ""  # the checksum of the index's origin when it was read
         self._known = FolderSource(()), dict[str, str]()  # and doc_id → path of its file
 
     @property
@@ -63,17 +65,14 @@ class OriginalFiles:
 
     def _update(self) -> tuple[FolderSource, dict[str, str]]:
         """Return what the index knows of its folders; it is read if it has changed."""
-        try:
-            written = (self._index / FILE).stat().st_mtime_ns
-        except OSError:
-            return self._known
+        checksum = read_manifest(self._index).origin_checksum
         with self._lock:
-            state = FolderState.read(self._index) if written != self._read_when else None
-            if state:
+            if checksum != self._read_of:
+                state = folder_state(self._index)
                 files = state.files.items()
                 paths = {doc_id: path for path, file in files for doc_id in file.documents}
                 self._known = state.source.moved(self._folders), paths
-                self._read_when = written
+                self._read_of = checksum
             return self._known
 
 

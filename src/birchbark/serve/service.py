@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from birchbark.checkpoint.heads import Classifier
 from birchbark.deadline import NO_TIME
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
+from birchbark.index.origin import NewOrigin
 from birchbark.pipeline.answers.answer import Answer, Evidence
 from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
 from birchbark.pipeline.search import OnProgress
@@ -349,13 +350,18 @@ class Service:
             self.metrics.watch_missing_vectors(lambda: background.missing)
             background.start_beside(lambda: self.admission.active)
         if self._sync:
-            self._sync.start_with(self.add)
+            self._sync.start_with(lambda changes: self.add(*changes))
 
-    def add(self, documents: Sequence[Document], delete: Sequence[str] = ()) -> AddedDocuments:
+    def add(
+        self,
+        documents: Iterable[Document],
+        delete: Iterable[str] = (),
+        origin: NewOrigin | None = None,
+    ) -> AddedDocuments:
         """Add and delete documents; vectors that are computed in the background are left to it."""
         computed = self._background and self._background.set_name
         leave_out = [computed] if computed else ()
-        return self.searcher.add(documents, delete=delete, leave_out=leave_out)
+        return self.searcher.add(documents, delete=delete, leave_out=leave_out, origin=origin)
 
     def close(self) -> None:
         """Wait until all threads have ended."""

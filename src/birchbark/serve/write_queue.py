@@ -13,13 +13,16 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from birchbark.errors import InputError
-from birchbark.pipeline.upkeep.folder_index import Change
+from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
 from birchbark.serve.admission import BusyError
 from birchbark.serve.schemas import WriteResponse
 
 MAX_WAITING = 256  # writes
 MAX_TOGETHER = 2_000  # documents in one commit, approximately; each waits for all
+
+
+Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
 
 
 @dataclass(frozen=True, slots=True)

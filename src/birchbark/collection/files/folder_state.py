@@ -1,7 +1,7 @@
 """What is known of folders whose files are in an index, so that only changed files are read again?
 
-The state is kept in the file folder.json of the index. It is written after the index has changed:
-if the process ends in between, files are read once more than necessary.
+The state is what an index knows of where its documents come from. It is committed together with the
+documents (`pipeline/upkeep/folder_index.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from typing import Self
 
 from birchbark import defaults
 from birchbark._version import __version__
-from birchbark.artifact import json_checksum, read_json, write_json
 from birchbark.collection.file_readers.file_types import OF_SUFFIX
 from birchbark.collection.file_readers.ocr import ocr_installed
 from birchbark.collection.files.open_below import open_file
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import ArtifactError, InputError, UnreadableError
 
-FILE = "folder.json"
 SETTLED_NS = 2_000_000_000  # a file changed later than this ago may change without another time
 
 
@@ -166,41 +164,29 @@ class FolderState:
     files: Mapping[str, FileState] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, index: Path) -> Self | None:
-        """Return the state that is kept in an index; None if it was not built from a folder.
+    def from_json(cls, text: bytes) -> Self:
+        """Return what `as_json` has given.
 
         All files are to be read again if this version of birchbark, or what is installed with it,
-        may read more of them. Raises ArtifactError if the state is damaged.
+        may read more of them. Raises ArtifactError if the text is not such a state.
         """
         try:
-            values = read_json(index / FILE, "folder")
-        except InputError:
-            return None
-        except ArtifactError as error:
-            raise _damaged(index, error.what) from None
-        checksum = values.pop("checksum", None) if isinstance(values, dict) else None
-        if checksum and checksum != json_checksum(values):
-            raise _damaged(index, "damaged: its checksum is wrong")
-        try:
+            values = json.loads(text)
             source = values["source"]
             patterns = {name: tuple(source[name]) for name in ("folders", "include", "exclude")}
             files = {path: FileState(*state) for path, state in values["files"].items()}
             if values["readers"] != _readers():
                 files = {path: state.to_be_read() for path, state in files.items()}
             return cls(FolderSource(**{**source, **patterns}), files)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise _damaged(index, f"damaged: {error!r}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            remedy = "build the index again from the folder"
+            raise ArtifactError(f"damaged folder: {error!r}", remedy=remedy) from None
 
-    def write(self, index: Path) -> None:
-        """Keep the state in an index, in place of an earlier one."""
+    def as_json(self) -> bytes:
+        """Return the state as text."""
         files = {path: astuple(state) for path, state in self.files.items()}
         values = {"readers": _readers(), "source": asdict(self.source), "files": files}
-        write_json(index / FILE, values | {"checksum": json_checksum(values)})
-
-
-def _damaged(index: Path, what: str) -> ArtifactError:
-    remedy = "build the index again from the folder"
-    return ArtifactError(what, where=str(index / FILE), remedy=remedy)
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _readers() -> str:

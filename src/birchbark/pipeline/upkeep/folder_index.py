@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,13 +13,16 @@ from birchbark.collection.documents import checked_documents
 from birchbark.collection.files.folder import KEYWORDS, FolderChanges
 from birchbark.collection.files.folder_state import FileState, FolderSource, FolderState
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError
+from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
-from birchbark.pipeline.upkeep.update_index import AddedDocuments
+from birchbark.index.origin import NewOrigin, read_origin
+from birchbark.index.sharded_writer import open_writer
+from birchbark.index.shards import read_manifest
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes
 from birchbark.records import Document
 
-Change = Callable[[Sequence[Document], Sequence[str]], AddedDocuments]
+Change = Callable[[Changes], AddedDocuments]
 Watch = Callable[[Iterable[Document]], Iterable[Document]]
 # The names of files and folders are searched, too: a scan may have no other words. They are a part
 # of the text, so that they are spelt as it is and expand queries, and have a weight of their own.
@@ -60,9 +65,11 @@ def build_folder_index(
     intake = intake or source.intake()
     changes = FolderChanges(source, intake)
     documents = watch(checked_documents(changes.documents(), source.shown, intake))
-    index = build_index(documents, directory, schema, replace=replace, shards=shards)
-    FolderState(source, changes.files).write(directory)
-    return index
+
+    def state() -> bytes:
+        return FolderState(source, changes.files).as_json()
+
+    return build_index(documents, directory, schema, replace=replace, shards=shards, origin=state)
 
 
 def sync_folder(
@@ -72,17 +79,34 @@ def sync_folder(
 
     A file is compared by size, times and number, and, if these differ, by a hash of its contents.
     Documents that come from elsewhere stay, and so do those of files and folders that cannot be
-    read now.
+    read now. If another process brings the index up to date at the same time, its changes count,
+    and the folders are compared once more.
 
-    directory: the index. change: adds documents and deletes ids, all or none. folders: where the
-    folders are; () for where they were. intake: what to do with bad files; None for what the index
-    was built with.
+    directory: the index. change: makes changes, all or none. folders: where the folders are; () for
+    where they were. intake: what to do with bad files; None for what the index was built with.
 
     Raises InputError if the index was not built from these folders, one of them does not exist,
     they have no documents, and for a bad file that the intake does not skip; nothing has changed
     then.
     """
-    state = folder_state(directory)
+    while True:
+        known = _known(directory)
+        own = intake or known.state.source.intake()
+        attempt = replaced(own, skipped=[], notes=Counter())
+        try:
+            synced = _sync(directory, known, change, folders, attempt)
+        except OutdatedError:
+            continue
+        own.skipped += attempt.skipped
+        own.notes += attempt.notes
+        return synced
+
+
+def _sync(
+    directory: Path, known: _Known, change: Change, folders: Sequence[Path], intake: Intake
+) -> SyncedFolder:
+    """Do what `sync_folder` does; OutdatedError if another process has done so in the meantime."""
+    state = known.state
     source = state.source.moved(folders)
     if folders and _built_from_others(source, state.source):
         raise InputError(
@@ -93,7 +117,6 @@ def sync_folder(
             remedy="give the path of the index instead of the folder, or build another index: "
             "birchbark index FOLDER --to INDEX",
         )
-    intake = intake or source.intake()
     changes = FolderChanges(source, intake, state.files)
     documents = list(checked_documents(changes.documents(), source.shown, intake, needed=False))
     for name, root in source.roots.items():
@@ -104,10 +127,13 @@ def sync_folder(
                 remedy="check that it is the right folder; or delete the index",
             )
     deleted = changes.deleted()
+    origin = NewOrigin(FolderState(source, changes.files).as_json(), known.checksum)
     added = AddedDocuments(0, 0)
     if documents or deleted:
-        added = change(documents, deleted)
-    FolderState(source, changes.files).write(directory)
+        added = change(Changes(documents, deleted, origin))
+    elif origin.text != known.text:
+        with open_writer(directory) as writer:
+            writer.set_origin(origin)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
 
 
@@ -141,11 +167,31 @@ def folder_has_changed(
 
 def folder_state(directory: Path) -> FolderState:
     """Return what an index knows of its folders; InputError if it was not built from any."""
-    state = FolderState.read(directory)
-    if state is None:
+    return _known(directory).state
+
+
+def was_built_from_folders(directory: Path) -> bool:
+    """Return whether an index was built from folders, so that it can be synced with them."""
+    return bool(read_manifest(directory).origin)
+
+
+class _Known(NamedTuple):
+    """What an index knows of its folders, as a value, as text, and the checksum of that."""
+
+    state: FolderState
+    text: bytes
+    checksum: str
+
+
+def _known(directory: Path) -> _Known:
+    origin = read_origin(directory)
+    if origin is None:
         raise InputError(
             "the index was not built from a folder by birchbark index",
             where=str(directory),
             remedy=f"build it again, or use birchbark index add {directory} COLLECTION",
         )
-    return state
+    try:
+        return _Known(FolderState.from_json(origin.text), *origin)
+    except ArtifactError as error:
+        raise error.at(str(directory)) from None

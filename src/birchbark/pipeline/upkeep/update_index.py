@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from birchbark.index.index import Index
+from birchbark.index.origin import NewOrigin
 from birchbark.index.sharded_writer import Writer, open_writer
 from birchbark.pipeline.stored.precompute import (
     STATIC,
@@ -35,6 +36,19 @@ def no_progress(label: str, total: int | None) -> Iterator[Advance]:
     yield lambda count: None
 
 
+class Changes(NamedTuple):
+    """What is changed in one commit.
+
+    documents: to add, or to put in the place of those with the same ids. delete: ids of documents
+    to delete, if they exist. origin: what the index is to know of where its documents come from;
+    None for what it knows.
+    """
+
+    documents: Iterable[Document]
+    delete: Iterable[str] = ()
+    origin: NewOrigin | None = None
+
+
 class AddedDocuments(NamedTuple):
     """How many documents were new, and how many replaced others with the same id."""
 
@@ -44,12 +58,11 @@ class AddedDocuments(NamedTuple):
 
 def add_documents(
     directory: Path,
-    documents: Iterable[Document],
+    changes: Changes,
     load: LoadScorer,
     progress: Progress = no_progress,
     on_commit: Callable[[AddedDocuments, int], object] = lambda added, total: None,
     *,
-    delete: Iterable[str] = (),
     leave_out: Collection[str] = (),
 ) -> AddedDocuments:
     """Add and delete documents, all or none; then compute attachments and build graphs.
@@ -59,22 +72,24 @@ def add_documents(
 
     load: returns the scorer of a model by its name. on_commit: called when the documents are on
     disk and before attachments are computed, with the counts and the total number of documents in
-    the index. delete: ids of documents to delete, if they exist. leave_out: names of further
-    attachments that are not completed. Raises InputError, and changes nothing, if a document cannot
-    be indexed or the attachments were made by another version of their model.
+    the index. leave_out: names of further attachments that are not completed. Raises InputError,
+    and changes nothing, if a document cannot be indexed or the attachments were made by another
+    version of their model, and OutdatedError if the origin has been replaced by another.
     """
     with open_writer(directory) as writer:
+        if changes.origin:
+            writer.set_origin(changes.origin)
         left_out = {*(writer.missing_rows().keys() - {STATIC}), *leave_out}
         precomputations = load_precomputations(writer, load, left_out)  # first, because it may fail
         before, count = len(writer), 0
         with progress("adding", None) as advance:
-            for document in documents:
+            for document in changes.documents:
                 writer.add(document)
                 count += 1
                 advance(1)
         new = len(writer) - before
         added = AddedDocuments(new, count - new)
-        for doc_id in delete:
+        for doc_id in changes.delete:
             writer.delete(doc_id)
         writer.commit()
         on_commit(added, len(writer))
