@@ -170,7 +170,6 @@ THIRD_PARTY = {
     "cbor2": {"collection"},
     "ir_datasets": {"collection"},
     "chardet": {"collection"},
-    "pathspec": {"collection"},
     "py3langid": {"collection"},
     "ncompress": {"collection"},
     "pypandoc": {"collection"},

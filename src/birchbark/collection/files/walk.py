@@ -9,8 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
-
+from birchbark.collection.files.ignore_patterns import IgnorePatterns
 from birchbark.collection.files.open_below import OutsideError, open_file, open_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
@@ -19,7 +18,7 @@ GITIGNORE = ".gitignore"
 NO_FILE = "link to a folder, broken link or special file not read"
 OUTSIDE = "link out of the folder not read (birchbark index build --follow-links reads it)"
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-Ignores = tuple[tuple[Path, GitIgnoreSpec], ...]  # of .gitignore files, the outermost first
+Ignores = tuple[tuple[Path, IgnorePatterns], ...]  # of .gitignore files, the outermost first
 
 
 class FoundFile(NamedTuple):
@@ -87,16 +86,15 @@ def walk(
             continue
         path = below / entry.name
         noun = "folder" if entry.is_folder else "file"
-        name = path.as_posix() + "/" * entry.is_folder
         if entry.name.startswith("."):
             intake.note(f"hidden {noun} not read")
         elif _ignored(path, entry.is_folder, ignores):
             intake.note(f"{noun} not read, because of .gitignore")
-        elif excluded.match_file(name):
+        elif excluded.decide(path, is_folder=entry.is_folder):
             intake.note(f"excluded {noun} not read")
         elif entry.is_folder:
             within.append(_read(folder, path, ignores, intake, lost))
-        elif len(included) and not included.match_file(name):
+        elif len(included) and not included.select(path):
             intake.note("file that matches no --include pattern not read")
         elif isinstance(found := _status(folder, path, entry, follow_links), str):
             intake.note(found)
@@ -178,33 +176,27 @@ def _unreadable(error: OSError, path: Path) -> UnreadableError:
 
 def _ignored(path: Path, is_folder: bool, ignores: Ignores) -> bool:
     """Return whether .gitignore files leave out `path`; the innermost one with a match decides."""
-    for folder, spec in reversed(ignores):
-        name = path.relative_to(folder).as_posix() + "/" * is_folder
-        if (matched := spec.check_file(name).include) is not None:
-            return matched
+    for folder, patterns in reversed(ignores):
+        decision = patterns.decide(path.relative_to(folder), is_folder=is_folder)
+        if decision is not None:
+            return decision
     return False
 
 
-def _read_gitignore(folder: Path, path: Path, intake: Intake) -> GitIgnoreSpec:
+def _read_gitignore(folder: Path, path: Path, intake: Intake) -> IgnorePatterns:
     """Return the valid patterns of a file, as git does; none of what is no file of the folder."""
-    lines: list[str] = []
+    text = b""
     try:
         with open_file(folder, path) as file:
-            lines = (file.read() or b"").decode(errors="replace").splitlines()
+            text = file.read() or b""
     except InputError:
         intake.note(f"{GITIGNORE} that is no file of the folder not read")
-    return GitIgnoreSpec.from_lines([line for line in lines if _is_valid(line)])
+    return IgnorePatterns.of_file(text.decode(errors="replace"))
 
 
-def _patterns(lines: Sequence[str]) -> GitIgnoreSpec:
-    if bad := [line for line in lines if not line.strip() or not _is_valid(line)]:
-        raise InputError(f"invalid pattern {bad[0]!r}", wanted="a pattern such as *.md or drafts/")
-    return GitIgnoreSpec.from_lines(lines)
-
-
-def _is_valid(line: str) -> bool:
+def _patterns(lines: Sequence[str]) -> IgnorePatterns:
     try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+        return IgnorePatterns.of_lines(lines)
+    except ValueError as bad:
+        wanted = "a pattern such as *.md or drafts/"
+        raise InputError(f"invalid pattern {str(bad)!r}", wanted=wanted) from None
