@@ -21,7 +21,7 @@ from birchbark.index.postings import frequencies, unpack
 from birchbark.index.stored_fields import StoredFieldReader
 from birchbark.index.string_table import StringTable
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 POSTINGS_PER_CHUNK = 4_000_000  # postings that are unpacked at a time
 
 

@@ -27,7 +27,7 @@ _BLOCK_END = re.compile(
 )
 _SYMBOL = re.compile(r"""[^\w\s.,;:!?'"()-]|_""")  # rare in prose
 MAX_SYMBOLS = 0.04  # of the characters of prose other than white space
-_LAID_OUT = re.compile(r"[ \t]|\S.* {3,}\S|\S.*\t")  # a line that is indented or has columns
+_LAID_OUT = re.compile(r"^[ \t]|\t| {3}\S")  # a line that is indented or has columns
 _SCRIPT_STOP = re.compile(  # Chinese, Japanese, Indic, Arabic, Armenian, Ethiopic, …
     r"(?:[。｡！？।॥۔؟։።፧។៕။།]|．(?!\d))+[」』）】》〉”’\])]*"
 )
@@ -98,7 +98,7 @@ def _is_prose(text: str, start: int, end: int) -> bool:
     sentence = text[start:end]
     lines = sentence.split("\n")
     symbols, characters = len(_SYMBOL.findall(sentence)), len("".join(sentence.split()))
-    laid_out = sum(1 for line in lines[1:] if _LAID_OUT.match(line))
+    laid_out = sum(1 for line in lines[1:] if _LAID_OUT.search(line))
     return symbols <= MAX_SYMBOLS * characters and laid_out <= len(lines) / 2
 
 

@@ -88,7 +88,7 @@ def check_run_names(rows: Sequence[str], where: str = "") -> None:
 
 def run_file_name(name: str) -> str:
     """Return `name` as a file name and run tag: characters not allowed there become dashes."""
-    return re.sub(r"[^\w.+]+", "-", re.sub(r"\s*\+\s*", "+", name)).strip("-")
+    return re.sub(r"[^\w.+]+", "-", re.sub(r"(?<!\s)\s*+\+\s*+", "+", name)).strip("-")
 
 
 def new_row_name(row: Section, others: Iterable[str]) -> str:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _LINE_BREAK = re.compile(r"(?<=\S)[^\S\n]*+\n\s*+(?=\S)")
 _HYPHEN = re.compile("[\x02\ufffe]\\s*")  # PDFium's mark for a hyphen at the end of a line
-_CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"[A-Z]+\Z")
+_CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"(?<![A-Z])[A-Z]++\Z")
 _COMPOUND = re.compile(r"\b[^\W\d_]+-[^\W\d_]+\b")
-_LETTERS, _LAST_LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]+\Z")
+_LETTERS, _LAST_LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"(?<![^\W\d_])[^\W\d_]++\Z")
 LONGEST_WORD = 50  # letters
 
 
