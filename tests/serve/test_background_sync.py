@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,13 @@ def test_two_hundred_changes(served: Client, folder: Path, tmp_path: Path) -> No
     assert find_damage(tmp_path / "index") == []
 
 
+def wait_for(messages: list[str], count: int) -> None:
+    """Wait until there are so many messages, which follow the commit that they are about."""
+    end = time.monotonic() + PATIENCE
+    while len(messages) < count and time.monotonic() < end:
+        time.sleep(0.02)
+
+
 def test_a_change_is_told_and_found(served: Client, folder: Path, tmp_path: Path) -> None:
     """New and deleted documents; documents that were added over HTTP stay."""
     client, messages = served
@@ -126,6 +134,7 @@ def test_a_change_is_told_and_found(served: Client, folder: Path, tmp_path: Path
     (folder / "bees.txt").unlink()
     settle(tmp_path / "index", folder)
     assert set(contents(tmp_path / "index")) == {"always.txt", "other"}
+    wait_for(messages, 2)
     assert messages == [
         f"{folder}: 1 document new, 0 changed, 0 deleted",
         f"{folder}: 0 documents new, 0 changed, 1 deleted",
@@ -156,6 +165,7 @@ def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) ->
     _, messages = served
     (folder / "bad.txt").write_bytes(b"\0\xff\1")
     settle(tmp_path / "index", folder)
+    wait_for(messages, 1)
     assert any("bad.txt" in message and "wrong encoding" in message for message in messages)
 
 
@@ -164,20 +174,18 @@ def test_what_could_not_be_read_is_tried_again(
 ) -> None:
     """Without any change of the file, and it is told once."""
     client, messages = served
-    real = folder_module.read_decompressed
+    real = folder_module.read_limited
 
-    def refuse(file: Path) -> bytes:
+    def refuse(stream: BufferedReader, file: Path) -> bytes:
         raise UnreadableError("cannot be read: locked", where=str(file))
 
     settle(tmp_path / "index", folder)
-    monkeypatch.setattr(folder_module, "read_decompressed", refuse)
+    monkeypatch.setattr(folder_module, "read_limited", refuse)
     (folder / "bees.txt").write_text("Bees dance by the river.")
     settle(tmp_path / "index", folder)
     time.sleep(0.2)
-    monkeypatch.setattr(folder_module, "read_decompressed", real)
-    end = time.monotonic() + PATIENCE
-    while len(messages) < 2 and time.monotonic() < end:
-        time.sleep(0.02)
+    monkeypatch.setattr(folder_module, "read_limited", real)
+    wait_for(messages, 2)
     assert messages == [
         f"skipped {folder / 'bees.txt'}: cannot be read: locked",
         f"{folder}: 1 document new, 0 changed, 0 deleted",
