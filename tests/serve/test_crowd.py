@@ -117,6 +117,35 @@ def test_a_request_that_waited_too_long_goes_on_without_scoring() -> None:
     asyncio.run(crowd())
 
 
+def test_a_request_waits_for_one_that_was_abandoned(client: Any) -> None:
+    """One person who sends search after search, with one slot: each waits, and the last is read."""
+
+    class Slow(WordScorer):
+        def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
+            time.sleep(0.1)
+            return super().score(query, token_ids)
+
+    service = client(Ranker(Slow()), Limits(budget=10, max_concurrent=1)).app.service
+
+    async def crowd() -> None:
+        service.admission._mean_seconds = 60.0  # what others would wait
+        for number in range(5):
+            request = SearchRequest(query=f"birch river {number}")
+            search = asyncio.create_task(service.search(request))
+            async with asyncio.timeout(5):
+                while not service.admission._scoring - service.admission._abandoned:
+                    await asyncio.sleep(0.005)
+            assert service.admission.fair_share(10) == 10
+            search.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await search
+        assert (await service.search(SearchRequest(query="birch river"))).exact
+        await asyncio.sleep(0.05)
+        assert not service.admission._abandoned
+
+    asyncio.run(crowd())
+
+
 def test_an_overloaded_service_falls_back_to_the_first_stage_then_refuses(client: Any) -> None:
     """One scores, one waits, two get first-stage results, the fifth gets 503 with Retry-After."""
     scorer = BlockedScorer()

@@ -21,7 +21,9 @@ class AdmissionControl:
 
     At most `max_concurrent` requests score at a time. Further requests wait for a scoring slot, or
     continue without one if the estimated wait is too long. Requests beyond `max_requests` are
-    refused. All calls but `fair_share` must come from one event loop.
+    refused. A request whose client has gone is not counted: its slot is free before the next batch,
+    so that one person who sends search after search never waits for his own. All calls but
+    `fair_share` must come from one event loop.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -30,6 +32,7 @@ class AdmissionControl:
         self._mean_seconds = 0.0  # moving average of the time for which a scoring slot is held
         self._waiting = 0
         self._scoring: set[Slot] = set()
+        self._abandoned: set[Slot] = set()  # those of `_scoring` that nobody waits for
         self.active = 0  # requests being answered
 
     def check(self) -> None:
@@ -50,7 +53,8 @@ class AdmissionControl:
 
         This is `seconds` itself while there are no more requests than scoring slots.
         """
-        return seconds * min(1.0, self._max_concurrent / max(1, self.active))
+        active = self.active - len(self._abandoned)
+        return seconds * min(1.0, self._max_concurrent / max(1, active))
 
     async def acquire(self, max_wait: float | None) -> Slot:
         """Admit a request; the caller must release its slot by `Slot.release`.
@@ -80,7 +84,8 @@ class AdmissionControl:
         """Return how many seconds the next request would wait, given recent scoring times."""
         if not self._semaphore.locked():
             return 0.0
-        return (self._waiting + 1) * self._mean_seconds / self._max_concurrent
+        ahead = max(0, self._waiting + 1 - len(self._abandoned))
+        return ahead * self._mean_seconds / self._max_concurrent
 
     async def _wait_to_score(self, max_wait: float) -> bool:
         self._waiting += 1
@@ -92,11 +97,17 @@ class AdmissionControl:
         finally:
             self._waiting -= 1
 
+    def abandon(self, slot: Slot) -> None:
+        """Note that nobody waits for a request; its slot may have been released."""
+        if slot in self._scoring:
+            self._abandoned.add(slot)
+
     def release(self, slot: Slot) -> None:
         """Release the slot of a request that has ended."""
         self.active -= 1
         if slot.may_score:
             self._scoring.remove(slot)
+            self._abandoned.discard(slot)
             seconds = time.monotonic() - slot.start
             self._mean_seconds += SMOOTHING * (seconds - self._mean_seconds)
             self._semaphore.release()
@@ -113,6 +124,10 @@ class Slot:
         self._admission, self.may_score = admission, may_score
         self.exclusive = True
         self.start = time.monotonic()
+
+    def abandon(self) -> None:
+        """Note that nobody waits for the request, whose work will end before the next batch."""
+        self._admission.abandon(self)
 
     def release(self) -> None:
         """Release the slot; call this once, after all work for the request has ended."""

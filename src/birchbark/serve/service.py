@@ -165,8 +165,11 @@ class Service:
             pool = self._scoring_pool if slot.may_score else self._quick_pool
             running = self._submit(slot, pool, partial(stream.run, search))
             answer = None
-            async for answer in stream.answers(running):
-                yield answer
+            try:
+                async for answer in stream.answers(running):
+                    yield answer
+            finally:
+                slot.abandon()
             if answer:
                 self.metrics.count_search(answer)
                 span.note(exact=answer.exact, hits=len(answer.hits), pairs=answer.pairs)
@@ -404,6 +407,7 @@ class Service:
             raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
         finally:
             disconnected.set()
+            slot.abandon()
 
     def _submit(self, slot: Slot, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
         """Run `work` in a thread; release the slot when it ends, even if nothing awaits it."""
