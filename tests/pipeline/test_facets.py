@@ -35,6 +35,21 @@ def test_values_that_are_left_out_are_counted() -> None:
     assert (len(facet.values), facet.values[0], facet.others) == (12, ("t00", 2), 3)
 
 
+def test_paths_are_counted_by_folder() -> None:
+    """Also those above; folders that exclude nothing, or what a subfolder does, are left out."""
+    names = ["a/b/c/1", "a/b/c/2", "a/b/d/3", "a-b/4", "a..b/5", "e|f/6", "7"]
+    documents = [Document(name, {"path": name}) for name in names]
+    assert count_facets(documents, ["path"]) == [
+        Facet("path", (("a/b/*", 3), ("a/b/c/*", 2), ("a-b/*", 1), ("a/b/d/*", 1)))
+    ]
+    assert count_facets(documents[:2], ["path"]) == []
+    (facet,) = count_facets(documents[:3], ["path"])
+    assert facet.values == (("a/b/c/*", 2), ("a/b/d/*", 1))
+    many = [Document(str(n), {"path": f"{n:02}/x"}) for n in range(70)]
+    (facet,) = count_facets(many, ["path"])
+    assert (len(facet.values), facet.others) == (60, 10)
+
+
 def test_no_documents() -> None:
     assert count_facets([], ("type",)) == []
 

@@ -156,3 +156,4 @@ def test_facets_are_filters(tmp_path: Path) -> None:
     for text, count in facet.values:
         hits = searcher.search("bee", 10, filters={"kind": text}).hits
         assert len(hits) == count, text
+        assert searcher.facets("bee", {"kind": text}) == [facet]  # also once one is chosen

@@ -245,7 +245,9 @@ class Searcher:
     ) -> list[Facet]:
         """Count the values of keyword fields among a search's candidates.
 
-        The fields are those that divide the candidates (see `count_facets`).
+        The fields are those that divide the candidates (see `count_facets`). The values of a field
+        are counted among the candidates of a search without the filter of this field, so that they
+        tell what else could be chosen.
 
         Args:
             query: The query.
@@ -256,10 +258,19 @@ class Searcher:
         """
         snapshot = self._last.get()
         parsed = _parsed(snapshot, query)
-        engine = self._quick(snapshot, snapshot.engine_for(bool(self.rankers)), parsed, filters)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
-        candidates = engine.rank(parsed.words, depth).doc_ids
-        return count_facets(engine.documents(candidates), snapshot.index.keywords)
+
+        def candidates(filters: Mapping[str, str]) -> list[Document]:
+            engine = self._quick(snapshot, snapshot.engine_for(bool(self.rankers)), parsed, filters)
+            return engine.documents(engine.rank(parsed.words, depth).doc_ids)
+
+        given = filters or {}
+        allowed, facets = candidates(given), list[Facet]()
+        for field in snapshot.index.keywords:
+            others = {name: text for name, text in given.items() if name != field}
+            documents = allowed if len(others) == len(given) else candidates(others)
+            facets += count_facets(documents, [field])
+        return facets
 
     def _quick(
         self,

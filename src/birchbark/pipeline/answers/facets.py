@@ -11,6 +11,8 @@ from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
 
 MAX_VALUES = 12  # of a field
+MAX_FOLDERS = 60  # of paths
+PATH = "path"  # the field whose values are divided by their folders
 DATE = re.compile(r"(\d{4})-\d\d")
 
 
@@ -20,8 +22,8 @@ class Facet:
 
     Attributes:
         field: The name of the field.
-        values: Filter (see retrieve/filters.py) and count, most frequent first; for dates, of all
-            dates of a year. At most twelve.
+        values: Filter (see retrieve/filters.py) and count, most frequent first, at most twelve; of
+            dates, those of a year; of paths, those in a folder or below it, at most sixty folders.
         others: Number of further values, which fewer documents have.
     """
 
@@ -33,17 +35,43 @@ class Facet:
 def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list[Facet]:
     """Return the facets that divide the documents, in the order of `keywords`.
 
-    Left out are fields with one value only, and those in which all values differ, such as paths.
+    Left out are fields with one value only, and those in which all values differ.
     """
     facets = []
     for field in keywords:
         present = [value for d in documents if (value := d.fields.get(field, ""))]
-        counts = Counter(map(_as_filter, present))
-        if len(counts) > 1 and max(counts.values()) > 1:
+        if field == PATH:
+            counts, most = _folders(present), MAX_FOLDERS
+            divided = bool(counts)
+        else:
+            counts, most = Counter(map(_as_filter, present)), MAX_VALUES
+            divided = len(counts) > 1 and max(counts.values()) > 1
+        if divided:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            shown = tuple(ordered[:MAX_VALUES])
+            shown = tuple(ordered[:most])
             facets.append(Facet(field, shown, len(ordered) - len(shown)))
     return facets
+
+
+def _folders(paths: Sequence[str]) -> Counter[str]:
+    """Count the paths in each folder and below it.
+
+    Left out are folders with all paths, folders with no path that is not in a single one of their
+    subfolders, and those whose names have a meaning in filters.
+    """
+    counts: Counter[str] = Counter()
+    for path in paths:
+        names = path.split("/")[:-1]
+        counts.update("/".join(names[:depth]) for depth in range(1, len(names) + 1))
+    parents = {folder: folder.rpartition("/")[0] for folder in counts}
+    single = {parent for folder, parent in parents.items() if counts[folder] == counts[parent]}
+    return Counter(
+        {
+            f"{folder}/*": count
+            for folder, count in counts.items()
+            if count < len(paths) and folder not in single and filter_of(folder) == folder
+        }
+    )
 
 
 def _as_filter(value: str) -> str:
