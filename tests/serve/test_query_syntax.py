@@ -96,16 +96,30 @@ def test_literal_queries(searcher: Searcher, client: TestClient) -> None:
     assert by_shell(searcher, query, "--literal") == ["flags.c"]
     answer = client.post("/search", json={"query": query, "literal": True}).json()
     assert [hit["doc_id"] for hit in answer["hits"]] == ["flags.c"]
-    assert answer["parsed"] == {"words": query, "phrases": [], "excluded": [], "filters": []}
+    text = {"source": query, "kind": "text", "value": query, "field": ""}
+    nothing = {"phrases": [], "excluded": [], "filters": []}
+    assert answer["parsed"] == {"parts": [text], "words": query, **nothing}
     answer = client.get("/search", params={"q": query, "literal": "true"}).json()
     assert [hit["doc_id"] for hit in answer["hits"]] == ["flags.c"]
 
 
 def test_response_tells_what_was_understood(client: TestClient) -> None:
-    """The response has the words that rank, phrases, exclusions and filters, and the query."""
+    """The response has the words that rank, phrases, exclusions, filters and the query's parts."""
     query = 'scanner "delivery note" -parcel -"gift cards" type:md before:2025'
     answer = client.post("/search", json={"query": query}).json()
     assert answer["query"] == query
+    parts = answer["parsed"].pop("parts")
+    assert "".join(part["source"] for part in parts) == query
+    assert [
+        (part["kind"], part["value"], part["field"]) for part in parts if part["value"] != " "
+    ] == [
+        ("text", "scanner ", ""),
+        ("phrase", "delivery note", ""),
+        ("excluded", "parcel", ""),
+        ("excluded", "gift cards", ""),
+        ("filter", "md", "type"),
+        ("filter", "..2024", "modified"),
+    ]
     assert answer["parsed"] == {
         "words": "scanner delivery note",
         "phrases": ["delivery note"],

@@ -56,6 +56,11 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected_error)
 
 
+def status_of(error: BirchbarkError) -> int:
+    """Return the HTTP status that reports an error."""
+    return next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
+
+
 def error_message(error: BirchbarkError) -> str:
     """Return the error as one line, without `where`, which may be a path."""
     parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}
@@ -64,7 +69,7 @@ def error_message(error: BirchbarkError) -> str:
 
 async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, BirchbarkError)
-    status = next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
+    status = status_of(error)
     if status >= 500 and not isinstance(error, BusyError | DeadlineError):
         LOG.error("%s %s: %s", request.method, request.url.path, error)
     parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}

@@ -237,9 +237,21 @@ class Timings(BaseModel):
     total: float
 
 
+class QueryPartResponse(BaseModel):
+    """A part of a query."""
+
+    source: str = Field(description="The part as it was written.")
+    kind: Literal["text", "phrase", "excluded", "filter"]
+    value: str = Field(description="The text, or what the operator asks for.")
+    field: str = Field(description="The field of a filter; else empty.")
+
+
 class ParsedQueryResponse(BaseModel):
     """How a query was understood."""
 
+    parts: list[QueryPartResponse] = Field(
+        description="Text and operators in order; their sources are the query itself."
+    )
     words: str = Field(description="What ranks, and what models read.")
     phrases: list[str] = Field(description="Phrases that all hits have.")
     excluded: list[str] = Field(description="Words and phrases that no hit has.")

@@ -17,7 +17,7 @@ from birchbark.errors import BirchbarkError, InputError
 from birchbark.records import Document
 from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.disconnect import cancel_on_disconnect
-from birchbark.serve.error_responses import ERROR_STATUSES, error_message
+from birchbark.serve.error_responses import ERROR_STATUSES, error_message, status_of
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.metrics import CONTENT_TYPE
 from birchbark.serve.original_files import send_file
@@ -68,18 +68,25 @@ def search_routes(service: Service) -> APIRouter:
 
     @routes.get("/facets", tags=["search"])
     async def facets(
-        query: RequiredQuery, filter: Filters = (), literal: Literal = False
+        query: RequiredQuery, request: Request, filter: Filters = (), literal: Literal = False
     ) -> FacetsResponse:
-        """Count the values of fields among the candidates of a search."""
+        """Count the values of fields among the candidates of a search.
+
+        The values of a field are counted without the filter of this field.
+        """
         filters, parsed = parse_filters(filter), service.searcher.parse(query, literal=literal)
-        found = await service.run_quick(lambda: service.searcher.facets(parsed, filters))
+        work = service.run_quick(lambda: service.searcher.facets(parsed, filters))
+        found = await cancel_on_disconnect(request, work)
         return FacetsResponse(facets=[FacetResponse(**asdict(f)) for f in found])
 
     @routes.get("/spelling", tags=["search"])
-    async def spelling(query: RequiredQuery, literal: Literal = False) -> SpellingResponse:
+    async def spelling(
+        query: RequiredQuery, request: Request, literal: Literal = False
+    ) -> SpellingResponse:
         """Return the query without its likely misspellings."""
         parsed = service.searcher.parse(query, literal=literal)
-        correction = await service.run_quick(lambda: service.searcher.correct(parsed))
+        work = service.run_quick(lambda: service.searcher.correct(parsed))
+        correction = await cancel_on_disconnect(request, work)
         return SpellingResponse(correction=correction)
 
     @routes.post(
@@ -93,14 +100,16 @@ def search_routes(service: Service) -> APIRouter:
         """Stream the answers of a search as server-sent events while documents are scored.
 
         Each `answer` event has the format of /search: the first is the answer of the first stage,
-        the last one is final. The stream ends with `done`, or with `error` if the search fails.
+        the last one is final. The stream ends with `done`, or with `error` if the search fails,
+        which has the status that /search would have had.
         """
         try:
             async for answer in service.stream(body):
                 yield ServerSentEvent(event="answer", data=answer)
             yield ServerSentEvent(event="done", data={})
         except BirchbarkError as error:
-            yield ServerSentEvent(event="error", data={"message": error_message(error)})
+            data = {"message": error_message(error), "status": status_of(error)}
+            yield ServerSentEvent(event="error", data=data)
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])
     async def document(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
-from birchbark.retrieve.query_language import ParsedQuery
+from birchbark.retrieve.query_language import ParsedQuery, QueryPart
 from birchbark.serve.schemas import (
     DocumentResponse,
     EvidenceResponse,
     HitResponse,
     ParsedQueryResponse,
+    QueryPartResponse,
     SearchResponse,
     Timings,
 )
@@ -41,6 +44,7 @@ def serialize_answer(
     return SearchResponse(
         query=str(query),
         parsed=ParsedQueryResponse(
+            parts=[QueryPartResponse(**_part(part)) for part in query.parts],
             words=query.words,
             phrases=list(query.phrases),
             excluded=list(query.excluded),
@@ -53,6 +57,10 @@ def serialize_answer(
         timings_ms=timings,
         **reading_summary(answer.stats, rankers),
     )
+
+
+def _part(part: QueryPart) -> dict[str, Any]:
+    return {**asdict(part), "kind": part.kind.value}
 
 
 def serialize_hit(hit: Hit) -> HitResponse:
