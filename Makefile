@@ -55,7 +55,7 @@ test-adapters: .venv-adapters/ready .venv-train/ready
 
 # The page, driven in the system's Chromium.
 test-page: .venv/ready-test-page .venv/ready-model
-	$(BIN)/python -m pytest -m slow tests/serve/test_page.py
+	$(BIN)/python -m pytest -m slow tests/serve/test_page*.py
 
 # Known vulnerabilities of installed packages; also fails if the database cannot be reached.
 audit: .venv/ready-audit

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_chromium import DESK, DONE, PHONE, ask, browser, open_page, replace_answers
 from served import running
 
 from birchbark.experiments.recipe_file import read_recipe
@@ -33,8 +32,7 @@ from birchbark.study.report import render_report
 from birchbark.study.stored_results import read_results
 from conftest import DOCUMENTS, write_bert
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+KEY = "secret"
 STUDIES = Path(__file__).parents[2] / "studies"
 WIDE_TABLES = """
 [...document.querySelectorAll(".wide")].filter(d => d.scrollWidth > d.clientWidth)
@@ -47,6 +45,7 @@ HOSTILE = Document(
         "text": "A zebra’s <i>stripes</i>. <img src=x onerror='document.title=1'> 𝔸𝔹 end.",
     },
 )
+__all__ = ["browser"]
 pytestmark = pytest.mark.slow
 
 
@@ -56,23 +55,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     build_index([*DOCUMENTS, HOSTILE], directory / "index")
     bert = write_bert(directory / "bert", labels=1)
     embedding = write_bert(directory / "embedding")
-    (directory / "key").write_text("secret")
+    (directory / "key").write_text(KEY)
     write_report(directory / "studies" / "tiny", bert)
     words = ("index", "--model", bert, "--compare-embedding", embedding, "--key-file", "key")
     words = (*words, "--reports", "studies", "--match", "or")
     with running(*words, cwd=directory) as (port, _):
         yield f"http://127.0.0.1:{port}/"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as api:
-        chromium = api.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def write_report(folder: Path, model: Path) -> None:
@@ -90,53 +78,16 @@ def write_report(folder: Path, model: Path) -> None:
     (folder / "looked.html").write_text(attention_page(seen, "bert", "birch", "A birch canoe."))
 
 
-PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
-DESK: dict[str, Any] = {"viewport": {"width": 1100, "height": 800}, "color_scheme": "light"}
-
-
-@contextmanager
-def open_page(browser: Any, address: str, options: dict[str, Any]) -> Iterator[Any]:
-    """Open the page and enter its key; an unexpected error of its scripts fails the test."""
-    context = browser.new_context(**options)
-    errors: list[str] = []
-    made = context.new_page()
-    made.on("pageerror", lambda error: errors.append(str(error)))
-    made.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    made.expected_errors = ["401"]  # the first request; tests add others
-    made.goto(address)
-    made.fill("#key", "secret")
-    made.keyboard.press("Enter")
-    made.wait_for_selector("#about:not(:empty)")
-    yield made
-    made.unroute_all(behavior="ignoreErrors")  # a request may still be on its way
-    context.close()
-    assert [e for e in errors if not any(expected in e for expected in made.expected_errors)] == []
-
-
 @pytest.fixture
 def page(browser: Any, address: str) -> Iterator[Any]:
-    with open_page(browser, address, PHONE) as made:
+    with open_page(browser, address, PHONE, KEY) as made:
         yield made
 
 
 @pytest.fixture
 def desk(browser: Any, address: str) -> Iterator[Any]:
-    with open_page(browser, address, DESK) as made:
+    with open_page(browser, address, DESK, KEY) as made:
         yield made
-
-
-def replace_answers(page: Any, *changes: dict[str, Any], done: bool = True) -> None:
-    """Replace a stream's answers by variants of the final one, one per item of `changes`."""
-
-    def changed(route: Any) -> None:
-        events = route.fetch().text().replace("\r\n", "\n").split("\n\n")
-        last = json.loads(events[-3].partition("data:")[2])
-        events = [f"event: answer\ndata: {json.dumps({**last, **change})}" for change in changes]
-        events += ["event: done\ndata: {}"] * done
-        body = "".join(f"{event}\n\n" for event in events)
-        route.fulfill(status=200, content_type="text/event-stream", body=body)
-
-    page.route("**/search/stream", changed)
 
 
 def wait_for_score(page: Any, text: str) -> None:
@@ -144,11 +95,6 @@ def wait_for_score(page: Any, text: str) -> None:
     page.wait_for_function(
         "text => document.querySelector('#hits .parts p')?.textContent === text", arg=text
     )
-
-
-def ask(page: Any, query: str) -> None:
-    page.fill("#query", query)
-    page.keyboard.press("Enter")
 
 
 def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path) -> None:
@@ -164,8 +110,8 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
         for query, nearest in (("zzzz qqqq", True), ("birch", False)):
             made.fill("#query", query)
             made.keyboard.press("Enter")
-            made.wait_for_selector(f"#{'notes' if nearest else 'status'}:has-text('Read')")
-            shown = made.inner_text("#status")
+            made.wait_for_selector(DONE)
+            shown = made.text_content("#notice")
             assert shown.startswith("None of these documents has the words of the query") == nearest
             assert made.locator("#hits li").count() == len(DOCUMENTS)
         made.context.close()
@@ -186,8 +132,8 @@ def test_the_best_hits_can_be_shown_newest_first(browser: Any, tmp_path: Path) -
         made = browser.new_context(**DESK).new_page()
         made.goto(f"http://127.0.0.1:{port}/")
         ask(made, "birch")
-        order = made.locator("#filters label:has-text('Order') select")
-        order.select_option("newest first")
+        order = made.get_by_label("Order")
+        order.select_option("Newest first")
         made.wait_for_function("() => location.hash.includes('sort=-modified')")
         for names in (["new", "old", "older"], ["older", "old", "new"]):
             made.wait_for_function(
@@ -196,37 +142,37 @@ def test_the_best_hits_can_be_shown_newest_first(browser: Any, tmp_path: Path) -
                 arg=names,
             )
             assert made.locator("#hits .moved").count() == 0
-            order.select_option("oldest first")
+            order.select_option("Oldest first")
         made.context.close()
 
 
 def test_operators_are_shown_and_can_be_taken_literally(page: Any) -> None:
     """A query's phrases and exclusions are chips; a button searches for the same text literally."""
     ask(page, 'river "birch bark" -iron')
-    page.wait_for_selector("#operators button")
-    assert page.locator("#operators .chip").all_inner_texts() == [
-        "with “birch bark”",
-        "without “iron”",
+    page.wait_for_selector("#chips .chip")
+    assert page.locator("#chips .chip").all_inner_texts() == [
+        "with “birch bark” ×",
+        "without “iron” ×",
     ]
-    page.wait_for_selector("#status:has-text('ranked by')")
+    page.wait_for_selector(DONE)
     assert page.locator("#hits li").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    page.click("#operators button")
+    page.click("#chips button:text-is('Take literally')")
     page.wait_for_function("() => document.querySelectorAll('#hits li').length === 4")
     assert "literal=true" in page.evaluate("location.hash")
-    assert page.locator("#operators .chip").all_inner_texts() == ["taken literally"]
-    page.click("#operators button")
+    assert page.locator("#chips button").all_inner_texts() == ["taken literally ×"]
+    page.click("#chips button")
     page.wait_for_function("() => document.querySelectorAll('#hits li').length === 1")
     ask(page, "birch river")
     page.wait_for_function("() => document.querySelectorAll('#hits li').length === 3")
-    assert page.locator("#operators").is_hidden()
+    assert page.locator("#chips button").count() == 0
 
 
 def test_hits_have_evidence_in_context(page: Any) -> None:
     """Segments are marked and scores itemised; the page fits the width of a phone."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
-    page.wait_for_selector("#status:has-text('ranked by')")
+    page.wait_for_selector(DONE)
     assert page.locator("#hits li").count() == 3
     assert page.locator("#hits .evidence p.best").count() == 3
     assert page.locator("#hits .parts >> nth=0").is_hidden()
@@ -238,7 +184,7 @@ def test_hits_have_evidence_in_context(page: Any) -> None:
 def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
     """Terms of the query are emphasised in both; a long sentence is cut around its first term."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
+    desk.wait_for_selector(DONE)
     hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
     words = "moss " * 200 + "𝔸 birch " + "stone " * 200
     at = words.index("birch")
@@ -263,31 +209,37 @@ def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
     assert desk.locator("#hits li:not(:has(mark))").count() == 0
 
 
-def test_the_status_tells_what_was_read(desk: Any) -> None:
-    """It names the models, and notes what the embedding scored and what was left out."""
+def test_the_details_tell_what_was_read(desk: Any) -> None:
+    """They name the models, and note what the embedding scored and what was left out."""
     told = {"pairs": 1300, "embedded": 1210, "segments": 4512, "by_vectors": 7}
     replace_answers(
         desk, {**told, "unsplit_characters": 12_345, "models": ["m, int8 cross-encoder"]}
     )
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('Read 90 of 4,512 passages in')")
-    status = desk.text_content("#status")
-    assert "with m (int8); ranked by BM25, embedding and cross-encoder." in status
-    assert desk.text_content("#notes") == (
-        "The embedding scored 1,210 passages and the stored vectors of 7 documents. Not "
-        "considered: 12,345 characters of long documents, because they are very long or time "
-        "ran out."
+    desk.wait_for_selector(DONE)
+    assert not desk.is_visible("#reading")
+    desk.click("#details")
+    assert desk.inner_text("#reading") == (
+        "Read 90 of 4,512 passages with m (int8); ranked by BM25, embedding and cross-encoder."
+    )
+    assert desk.inner_text("#notes") == (
+        "The embedding scored 1,210 passages and the stored vectors of 7 documents. Of very long "
+        "documents, only the parts with most of the query’s words are read; 12,345 characters were "
+        "left out."
     )
     replace_answers(desk, {"exact": False, "missing_shards": ["shard-02", "shard-05"]})
     ask(desk, "birch canoe")
-    desk.wait_for_selector("#notes:has-text('shard-02 and shard-05 of the index did not answer')")
+    desk.wait_for_selector("#notice:has-text('shard-02 and shard-05 of the index did not answer')")
+    assert "left out" not in desk.inner_text(
+        "#notes"
+    )  # what was not read for lack of time may follow
 
 
 def test_sliders_change_the_ranking(page: Any) -> None:
     """At a = 1 scores are the first stage's; Reset restores the defaults."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
-    page.click("#weights summary")
+    page.click("#details")
     before = page.text_content("#hits .parts p >> nth=0")
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
@@ -299,10 +251,10 @@ def test_sliders_change_the_ranking(page: Any) -> None:
 def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     """Sliders, an added weight, the compare view and its hits work without a mouse."""
     ask(page, "birch river")
-    page.wait_for_selector("#status:has-text('ranked by')")
-    page.focus("#weights summary")
+    page.wait_for_selector(DONE)
+    page.focus("#details")
     page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
+    page.focus("#a")
     page.keyboard.press("End")
     wait_for_score(page, "Score 100 of 100 = first stage 100")
     page.keyboard.press("Home")
@@ -326,6 +278,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
         page.keyboard.press("Home")
     page.focus("button[data-view=compare]")
     page.keyboard.press("Enter")
+    page.wait_for_selector("button[data-view=results]:focus")
     page.wait_for_selector("#compare path", state="attached")
     page.focus("#compare .title")
     page.keyboard.press("ArrowDown")
@@ -336,7 +289,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
 def test_rank_changes_are_shown(desk: Any) -> None:
     """Each hit shows its change from the first stage, also to screen readers."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
+    desk.wait_for_selector(DONE)
     hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
     first = {"hits": [{**h, "scored": False} for h in (hits[1], hits[0])], "scored": 0}
     replace_answers(desk, first, {"hits": [hits[2], hits[0], hits[1]]})
@@ -350,30 +303,30 @@ def test_rank_changes_are_shown(desk: Any) -> None:
 
 
 def test_incomplete_answers_are_completed(desk: Any) -> None:
-    """The page searches again by itself while that reads more; the user can stop it."""
-    in_time = "#status:text-matches('^Read [0-9]+ of [0-9]+ passages')"
+    """The page searches again by itself while that reads more; the user can go on later."""
     early = {"exact": False, "pairs": 4, "embedded": 3, "planned": 9}
-    late = {**early, "timings_ms": {"waited": 0, "first_stage": 9, "total": 1700}}
-    replace_answers(desk, late)
+    replace_answers(desk, early)
     ask(desk, "birch river")  # nothing more is read the second time
-    desk.wait_for_selector("#status:has-text('Time was up: 1 of at most 9 planned passages')")
-    desk.wait_for_selector("#status button:text-is('Read the rest')")
-    desk.wait_for_selector("#stop", state="hidden")
+    desk.wait_for_selector("#status:has-text('still reading')")
+    desk.wait_for_selector("#status:has-text('not all read')")
+    assert desk.text_content("#reading").startswith("Read 1 passages so far, of at most 9, with")
+    assert desk.is_hidden("#stop")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Read the rest')")
-    desk.wait_for_selector(in_time)
+    desk.click("#go-on")
+    desk.wait_for_selector(DONE)
+    assert desk.is_hidden("#go-on")
     replace_answers(desk, *({**early, "pairs": 4 + n} for n in range(3)))
     first = desk.expect_response("**/search/stream")
     with first:
         ask(desk, "birch  river")
     desk.unroute("**/search/stream")
-    desk.wait_for_selector(in_time)
+    desk.wait_for_selector(DONE)
 
 
 def test_reading_on_can_be_stopped(desk: Any) -> None:
     """Stop keeps what was read, and offers to go on."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
+    desk.wait_for_selector(DONE)
     read = []
 
     def more(route: Any) -> None:
@@ -387,20 +340,67 @@ def test_reading_on_can_be_stopped(desk: Any) -> None:
     ask(desk, "birch  river")
     desk.wait_for_selector("#stop:not([hidden])")
     desk.click("#stop")
-    desk.wait_for_selector("#status button:text-is('Read the rest')")
+    desk.wait_for_selector("#go-on:focus")
     searches = len(read)
     desk.wait_for_timeout(300)
     assert len(read) <= searches + 1
 
 
-def test_errors_can_be_retried(desk: Any) -> None:
-    """A button to search again appears under load and after a broken connection."""
-    replace_answers(desk, {"exact": False, "scored": 0, "pairs": 0, "embedded": 0})
-    ask(desk, "birch  river")
-    desk.wait_for_selector("#status:has-text('The service is overloaded')")
+def test_a_search_that_reads_nothing_keeps_the_results(desk: Any) -> None:
+    """The page waits and goes on; what it shows is what was read before."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    shown = desk.inner_text("#hits")
+    answers = []
+
+    def nothing_read(route: Any) -> None:
+        events = route.fetch().text().replace("\r\n", "\n").split("\n\n")
+        last = json.loads(events[-3].partition("data:")[2])
+        unread = [{**hit, "segments": [], "scored": False} for hit in last["hits"]]
+        answers.append({**last, "hits": unread, "exact": False, "scored": 0, "pairs": 0})
+        body = f"event: answer\ndata: {json.dumps(answers[-1])}\n\nevent: done\ndata: {{}}\n\n"
+        route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    desk.route("**/search/stream", nothing_read)
+    desk.click("#details")
+    desk.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
+    desk.wait_for_function("() => document.getElementById('status').textContent.includes('still')")
+    while len(answers) < 3:
+        desk.wait_for_timeout(100)
+    assert desk.inner_text("#hits") == shown
+    assert desk.is_hidden("#error")
     desk.unroute("**/search/stream")
-    desk.click("#status button:text-is('Try again')")
-    desk.wait_for_selector("#status:text-matches('^Read [0-9]+ of [0-9]+ passages')")
+    desk.wait_for_selector(DONE)
+    wait_for_score(desk, "Score 100 of 100 = first stage 100")
+
+
+def test_a_busy_service_is_asked_again(desk: Any) -> None:
+    """The page waits for its turn, whether the search is refused before or after it began."""
+    refusals = [
+        {"status": 503, "json": {"message": "too many requests at once"}},
+        {
+            "status": 200,
+            "content_type": "text/event-stream",
+            "body": 'event: error\ndata: {"message": "too many requests", "status": 503}\n\n',
+        },
+    ]
+
+    def refuse(route: Any) -> None:
+        if refusals:
+            route.fulfill(**refusals.pop())
+        else:
+            route.continue_()
+
+    desk.expected_errors.append("503")
+    desk.route("**/search/stream", refuse)
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('Waiting for other searches…')")
+    desk.wait_for_selector(DONE)
+    assert desk.is_hidden("#error")
+
+
+def test_errors_can_be_retried(desk: Any) -> None:
+    """A button to search again appears after a broken connection."""
     replace_answers(desk, {"scored": 0}, done=False)
     ask(desk, "birch river")
     desk.wait_for_selector("#error:has-text('ended before the answer')")
@@ -483,8 +483,8 @@ def test_controls_have_accessible_names(desk: Any) -> None:
 
     assert nameless() == []
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
-    desk.click("#weights summary")
+    desk.wait_for_selector(DONE)
+    desk.click("#details")
     assert nameless() == []
     desk.click("#hits .title")
     desk.wait_for_selector("dialog[open] .segment")
@@ -499,9 +499,9 @@ def test_controls_have_accessible_names(desk: Any) -> None:
 
 def test_reports_open_with_a_password(browser: Any, address: str) -> None:
     """A report shows its plots and style, and the attention page runs its script."""
-    known = {"username": "", "password": "secret"}
-    with open_page(browser, address, {**DESK, "http_credentials": known}) as desk:
-        desk.click("#reports")
+    known = {"username": "", "password": KEY}
+    with open_page(browser, address, {**DESK, "http_credentials": known}, KEY) as desk:
+        desk.click("#reports a")
         desk.click("a:text-is('tiny')")
         desk.wait_for_selector("h1")
         assert desk.locator("svg").count() == 1
@@ -537,7 +537,7 @@ def test_keyboard_control_of_a_document(page: Any) -> None:
 def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     """Next and Previous lead through the best segments, in document order."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
+    desk.wait_for_selector(DONE)
     scored = {"scores": [0.2, 0.9, 0.0, 0.5]}
     sentence = "A birch stands by the river and does not move. " * 40
 
@@ -569,7 +569,7 @@ def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
 def test_more_results_are_asked_for(desk: Any) -> None:
     """Ten more each time, as long as an answer is full."""
     ask(desk, "birch river")
-    desk.wait_for_selector("#status:has-text('ranked by')")
+    desk.wait_for_selector(DONE)
     assert not desk.is_visible("#more")
     hit = desk.evaluate("document.querySelector('#hits li').hit")
     full = [{**hit, "doc_id": str(n)} for n in range(10)]
@@ -587,6 +587,7 @@ def test_rankings_are_compared(page: Any) -> None:
     """Three rankings are connected by lines, and the changes told; the URL holds the view."""
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
+    page.click("#details")
     page.click("button[data-view=compare]")
     page.wait_for_selector("#compare .lists > div:nth-child(3)")
     page.wait_for_selector("#changes:has-text('3 of 3 documents are in both')")
@@ -611,6 +612,7 @@ def test_texts_are_never_html(page: Any) -> None:
     page.keyboard.press("Escape")
     page.wait_for_function("document.activeElement.matches('.title')")
     assert page.title() == "zebra – Birchbark"
+    page.click("#details")
     page.click("button[data-view=compare]")
     page.wait_for_selector("#compare .lists > div:nth-child(3) .title")
     assert page.text_content("#compare .title").startswith("<b>zebra</b> <script>")
@@ -618,7 +620,7 @@ def test_texts_are_never_html(page: Any) -> None:
     page.click("button[data-view=results]")
     page.wait_for_selector("#hits mark")
     ask(page, "<em>qqq</em>")
-    page.wait_for_selector("#status:has-text('No document')")
+    page.wait_for_selector("#notice:has-text('No document')")
     assert page.title().startswith("<em>qqq")
 
 
@@ -635,7 +637,7 @@ def test_errors_are_shown(page: Any, address: str) -> None:
 def test_hits_do_not_move_while_pressed(page: Any) -> None:
     """New hits wait for the end of a click; the focused hit keeps the focus."""
     ask(page, "birch river")
-    page.wait_for_selector("#status:has-text('ranked by')")
+    page.wait_for_selector(DONE)
     order = "[...document.querySelectorAll('#hits li')].map(one => one.dataset.id)"
     before = page.evaluate(order)
     draw = """async () => {
@@ -667,17 +669,17 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
             route.continue_()
         else:
             refused.append(True)
-            route.fulfill(status=503, content_type="application/json", body='{"message": "busy"}')
+            route.fulfill(status=500, content_type="application/json", body='{"message": "broken"}')
 
-    page.expected_errors.append("503")
+    page.expected_errors.append("500")
     page.route("**/about", once)
     page.goto(address + "#")
     page.reload()
-    page.wait_for_selector("#error:has-text('busy')")
+    page.wait_for_selector("#error:has-text('broken')")
     ask(page, "birch river")
     page.wait_for_selector("#hits mark")
     assert page.locator("#error").is_hidden()
-    page.click("#weights summary")
+    page.click("#details")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
     wait_for_score(page, "Score 100 of 100 = first stage 100")
 

@@ -125,6 +125,7 @@ def _describe_collection(service: Service) -> dict[str, Any]:
         "changed": index.changed.isoformat(),
         "examples": examples,
         "files": service.files.exist,
+        "keywords": list(index.keywords),
     }
 
 

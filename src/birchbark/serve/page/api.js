@@ -89,7 +89,10 @@ export async function* searchStream(request, signal) {
       const kind = lines.find(line => line.startsWith("event:"))?.slice(6).trim();
       const data = lines.filter(line => line.startsWith("data:")).map(line => line.slice(5)).join("\n");
       if (kind === "answer") yield JSON.parse(data);
-      if (kind === "error") throw new ServiceError(0, JSON.parse(data).message);
+      if (kind === "error") {
+        const { status, message } = JSON.parse(data);
+        throw new ServiceError(status, message);
+      }
       if (kind === "done") return;
     }
   }

@@ -1,44 +1,69 @@
-// How are results narrowed and sorted? By choosing, for a field, one of the values that the candidates
-// have, and by choosing the newest or oldest of the best first.
+// How are results narrowed and sorted? By menus for the fields that divide the candidates, and by an order of the best.
 
 import { getJson } from "./api.js";
+import { datePanel } from "./dates.js";
 import { element } from "./dom.js";
+import { alternatives, fieldName, filterText } from "./filter_text.js";
+import { folderTree } from "./folders.js";
 
-const capitalised = name => name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
-const readable = value => value.replace(/\*$/, "");
+const ORDERS = [["", "Best first"], ["-modified", "Newest first"], ["modified", "Oldest first"]];
+const REPLACED = { folder: "path", date: "modified" };  // fields without a menu if the other one has one
+const YEAR = /^\d{4}\*$/;
 
-export function clearFilters(group) {
-  group.hidden = true;
-  group.replaceChildren();
-}
-
-const ORDERS = [["", "best first"], ["-modified", "newest first"], ["modified", "oldest first"]];
-
-// chosen: field → value, of the current search. narrow: called with a field and the value to choose, "" for none.
-// sort: the current order; reorder: called with another one. dated: whether hits say when they were modified.
-export async function loadFilters(group, { query, literal, filters: chosen, sort }, signal, narrow, { dated, reorder }) {
-  const given = new URLSearchParams({ query, literal });
-  for (const [field, value] of Object.entries(chosen)) given.append("filter", `${field}=${value}`);
+// The menus follow each other; one is open at a time. search: query, literal, filters (field → filter) and sort of the current search.
+// dated: whether documents can be chosen by the date of their last change. change: called with the changes of the search.
+export async function loadFilters(bar, search, signal, { dated }, change) {
+  const given = new URLSearchParams({ query: search.query, literal: search.literal });
+  for (const [field, filter] of Object.entries(search.filters)) given.append("filter", `${field}=${filter}`);
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
-  const values = new Map(facets.map(facet => [facet.field, facet]));
-  const fields = new Set([...Object.keys(chosen), ...values.keys()]);
-  group.replaceChildren(...[...fields].map(field => choice(field, chosen[field], values.get(field) ?? { values: [], others: 0 }, narrow)));
-  const sortable = dated || sort;
-  if (sortable) group.append(order(sort, reorder));
-  group.hidden = !fields.size && !sortable;
+  if (signal.aborted) return;
+  const values = new Map(facets.map(({ field, values, others }) => [field, { values, others }]));
+  for (const field of [...(dated ? ["modified"] : []), ...Object.keys(search.filters)]) if (!values.has(field)) values.set(field, { values: [], others: 0 });
+  const menus = [...values].filter(([field]) => !values.has(REPLACED[field])).map(([field, found]) =>
+    menu(field, panel(field, found, search.filters[field] ?? "", filter => change({ filters: { ...search.filters, [field]: filter } }))));
+  const order = dated || search.sort ? [orders(search.sort, sort => change({ sort }))] : [];
+  redraw(bar, [...menus, ...order]);
+  bar.hidden = !menus.length && !order.length;
 }
 
-function order(current, reorder) {
+// Replaces the menus; the open one stays open, and the same control has the focus.
+function redraw(bar, items) {
+  const open = bar.querySelector("details[open]"), focused = bar.contains(document.activeElement) ? document.activeElement : null;
+  const top = open?.lastChild.scrollTop;
+  bar.replaceChildren(...items);
+  const same = open && bar.querySelector(`[data-field="${CSS.escape(open.dataset.field)}"]`);
+  if (same) { same.open = true; same.lastChild.scrollTop = top; }
+  if (focused) (bar.querySelector(`[data-key="${CSS.escape(focused.dataset.key)}"]`) ?? (same ?? bar).querySelector("summary"))?.focus();
+}
+
+const menu = (field, content) => element("details", { class: "menu", name: "filter", "data-field": field },
+  element("summary", { class: "chip", "data-key": `=${field}` }, fieldName(field)), element("div", { class: "panel" }, content));
+
+function panel(field, { values, others }, current, choose) {
+  const chosen = alternatives(current), take = filters => choose(filters.join("|"));
+  if (field === "modified" || (values.length && values.every(([filter]) => YEAR.test(filter)))) return datePanel(values.filter(([filter]) => YEAR.test(filter)), current, choose);
+  const listed = new Set(values.map(([filter]) => filter));
+  const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter, 0])];
+  if (field === "path") return folderTree(all.filter(([filter]) => filter.endsWith("/*")), chosen, take);
+  return element("ul", {}, ...all.map(([filter, count]) => {
+    const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(box.checked ? [...chosen, filter] : chosen.filter(one => one !== filter)) });
+    box.checked = chosen.includes(filter);
+    return element("li", {}, element("label", {}, box, ` ${filterText(filter)} `, element("span", { class: "count" }, String(count))));
+  }), ...(others ? [element("li", { class: "count" }, `and ${others} more`)] : []));
+}
+
+function orders(current, choose) {
   const known = ORDERS.some(([value]) => value === current) ? ORDERS : [...ORDERS, [current, current]];
-  const options = known.map(([value, label]) => element("option", { value, ...(value === current ? { selected: "" } : {}) }, label));
-  return element("label", {}, "Order ", element("select", { onchange: event => reorder(event.target.value) }, ...options));
+  return element("select", { class: "chip", "aria-label": "Order", "data-key": "order", onchange: event => choose(event.target.value) },
+    ...known.map(([value, label]) => element("option", { value, ...(value === current ? { selected: "" } : {}) }, label)));
 }
 
-function choice(field, current, { values, others }, narrow) {
-  const options = values.filter(([value]) => value !== current).map(([value, count]) => element("option", { value }, `${readable(value)} (${count})`));
-  const any = element("option", { value: "" }, "any");
-  const select = element("select", { onchange: event => narrow(field, event.target.value) }, any,
-    ...(current ? [element("option", { value: current, selected: "" }, readable(current))] : []), ...options,
-    ...(others ? [element("option", { disabled: "" }, `and ${others} more`)] : []));
-  return element("label", {}, `${capitalised(field)} `, select);
-}
+// A menu closes on Escape, and when something else is pressed or focused.
+const closeOthers = target => { for (const open of document.querySelectorAll(".menu[open]")) if (!open.contains(target)) open.open = false; };
+for (const kind of ["pointerdown", "focusin"]) addEventListener(kind, event => closeOthers(event.target));
+addEventListener("keydown", event => {
+  const open = event.key === "Escape" && event.target.closest?.(".menu[open]");
+  if (!open) return;
+  open.open = false;
+  open.querySelector("summary").focus();
+});

@@ -1,10 +1,11 @@
 // How are hits drawn, and how do they move when the ranking changes?
 
 import { beginning, element, formatScore, title, visuallyHidden } from "./dom.js";
-import { evidence, snippet } from "./passages.js";
+import { answer as answerOf, canAnswer, evidence, snippet } from "./passages.js";
 import { source } from "./source.js";
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+const LIKELY = 0.7;  // probability that the best hit answers the query, above which its sentence is shown as the answer
 
 let pressed = false, pendingDraw = null;  // hits are not moved while one is being pressed
 addEventListener("pointerdown", event => { pressed = event.button === 0 && Boolean(event.target.closest?.("#hits")); });
@@ -30,8 +31,12 @@ export function clearHits(list) {
 function drawHits(list, answer, about, firstStageRanks, open) {
   const focused = document.activeElement, existing = new Map([...list.children].map(item => [item.dataset.id, item]));
   const oldTops = new Map([...existing].map(([id, item]) => [id, item.getBoundingClientRect().top]));
-  const maxScore = answer.max_score ?? Math.max(...answer.hits.map(hit => hit.score), 1e-9);
-  const items = answer.hits.map((hit, index) => update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, index + 1, about, firstStageRanks, maxScore));
+  const maxScore = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
+  const settings = { about, firstStageRanks, maxScore: answer.max_score ?? maxScore };
+  const items = answer.hits.map((hit, index) => {
+    const answers = index === 0 && hit.score === maxScore && hit.probability >= LIKELY && canAnswer(hit);
+    return update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, { ...settings, rank: index + 1, answers });
+  });
   let next = list.firstElementChild;
   for (const item of items) {
     if (item === next) next = next.nextElementSibling;
@@ -53,21 +58,23 @@ function drawHits(list, answer, about, firstStageRanks, open) {
 }
 
 function createItem(hit, open) {
-  const item = element("li", { "data-id": hit.doc_id }, element("div", { class: "rank" }), element("div", {},
-    element("button", { type: "button", class: "title", onclick: () => open(item.hit) }), element("p", { class: "source" }),
+  const item = element("li", { "data-id": hit.doc_id }, element("div", { class: "rank" }), element("div", {}, element("div", { class: "answers" }),
+    element("h3", {}, element("button", { type: "button", class: "title", onclick: () => open(item.hit) })), element("p", { class: "source" }),
     element("div", { class: "evidence" }), element("details", { class: "why" }, element("summary"), element("div", { class: "parts" }))));
   return item;
 }
 
-function update(item, hit, rank, about, firstStageRanks, maxScore) {
-  const content = JSON.stringify([hit, rank, firstStageRanks.get(hit.doc_id), maxScore]);
+// answers: whether the hit's best sentence is shown as the answer to the query.
+function update(item, hit, { about, firstStageRanks, maxScore, rank, answers }) {
+  const content = JSON.stringify([hit, rank, answers, firstStageRanks.get(hit.doc_id), maxScore]);
   if (item.content === content) return item;
   [item.content, item.hit, item.className] = [content, hit, hit.scored ? "" : "unscored"];
+  item.querySelector(".answers").replaceChildren(...(answers ? answerOf(hit) : []));
   const heading = item.querySelector(".title"), text = title(hit);
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank, firstStageRanks.size));
   item.querySelector(".source").replaceChildren(...source(hit, about));
-  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit) : snippet(hit.snippet)));
+  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit, answers) : snippet(hit.snippet)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
   item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore));
   return item;

@@ -1,28 +1,25 @@
-// How does the page react to queries, filters, sliders, changes of view, and the keyboard?
+// How does the page react to queries, filters, changes of view, and the keyboard?
 
 import { getJson, searchStream } from "./api.js";
+import { showChips } from "./chips.js";
 import { clearRankings, drawLines, showChanges, showColumns, showRanking } from "./compare.js";
 import { element } from "./dom.js";
-import { clearFilters, loadFilters } from "./filters.js";
+import { loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
-import { showOperators } from "./operators.js";
 import { closeDocument, openDocument, readDocument } from "./reader.js";
-import { counted, describe, firstStage, NO_RESULTS, rankers } from "./status.js";
+import { firstStage, NO_RESULTS, notes, notice, rankers, reading, summary } from "./status.js";
+import { chosenWeights, showWeights } from "./weights.js";
 import { welcome } from "./welcome.js";
 
 const byId = name => document.getElementById(name);
 const TOP = 10, MOST = 100;  // results at first, and at most
-const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), more = byId("more");
-const state = { query: "", literal: false, filters: {}, sort: "", view: "results", about: null, controller: null, weightsChanged: false, firstStageRanks: new Map(), last: null, top: TOP };
-const SLIDER_DELAY = 60;  // milliseconds from a slider's last movement to the search
+const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), goOn = byId("go-on"), details = byId("details"), more = byId("more");
+const state = { query: "", literal: false, filters: {}, sort: "", view: "results", about: null, controller: null, firstStageRanks: new Map(), last: null, ms: 0, top: TOP };
 const WAITING_DELAY = 400;  // milliseconds until the page shows that it is waiting
 const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
-
-function chosenWeights() {
-  if (!state.weightsChanged) return {};
-  const weights = [...byId("segment-weights").querySelectorAll("input")].map(input => Number(input.value));
-  return { first_stage_weight: Number(byId("a").value), ...(state.about.weights ? { weights } : {}) };
-}
+const PAUSE = 1000;  // milliseconds until the page asks again
+const TRIES = 5;  // how often it asks again while the service is busy
+const IDLE_ROUNDS = 3;  // how often it goes on reading when nothing more was read
 
 const request = by => ({ query: state.query, ...(state.literal ? { literal: true } : {}), by, top: state.top, filters: state.filters, ...(by === "bert" && state.sort ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
 const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
@@ -31,10 +28,10 @@ const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 async function run(work, waiting = "Searching…") {
   state.controller?.abort();
   const controller = state.controller = new AbortController();
-  error.hidden = stop.hidden = true;
+  error.hidden = stop.hidden = goOn.hidden = true;
   const timer = setTimeout(() => { showText(waiting); progress.hidden = false; progress.removeAttribute("value"); }, WAITING_DELAY);
   try {
-    await work(controller.signal, () => clearTimeout(timer));
+    await inTurn(controller.signal, () => work(controller.signal, () => clearTimeout(timer)));
   } catch (reason) {
     if (reason.name === "AbortError") return;
     showText("");
@@ -46,22 +43,37 @@ async function run(work, waiting = "Searching…") {
   }
 }
 
+// A service that is busy with other people's searches is asked again.
+async function inTurn(signal, work) {
+  for (let tries = 0; ; tries++) {
+    try { return await work(); }
+    catch (reason) { if (reason.status !== 503 || tries === TRIES) throw reason; }
+    showText("Waiting for other searches…");
+    await pause(signal);
+  }
+}
+
+const pause = signal => new Promise((resolve, reject) => {
+  setTimeout(resolve, PAUSE);
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+});
+
 // Loads the service's settings unless they are loaded already.
 async function loadAbout(signal) {
   if (state.about) return;
   const about = await getJson("/about", signal);
   state.about = about;
   byId("reports").hidden = !about.reports;
-  byId("weights").hidden = !about.model || about.stages > 1;
   welcome(about, rankers(about));
-  if (about.model && about.stages === 1) resetWeights();
+  if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
 }
 
 // newQuery: false to search again for the same query, with other weights or more time.
 function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
-  if (newQuery) { state.top = TOP; more.hidden = true; clearHits(byId("hits")); clearFilters(byId("filters")); clearRankings(byId("compare")); byId("suggestion").hidden = byId("operators").hidden = true; }
+  state.ms = 0;
+  if (newQuery) { state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
@@ -69,38 +81,46 @@ function search({ newQuery }) {
   });
 }
 
-// Goes on by itself while the page is visible, until everything is read that the plan asks for.
+// Goes on by itself while the page is visible, until everything is read that the plan asks for, or nothing more is.
 async function searchUntilComplete(signal, started, newQuery) {
   let answer = await searchOnce(signal, started, newQuery);
-  if (newQuery) { suggest(signal); loadFilters(byId("filters"), state, signal, narrow, { dated: answer.hits.some(hit => hit.source.modified), reorder }); }
-  for (let before = -1; !answer.exact && answer.hits.length && answer.pairs > before;) {
-    before = answer.pairs;
+  for (let most = -1, idle = 0; !answer.exact && answer.hits.length && idle < IDLE_ROUNDS;) {
+    if (answer.pairs > most) [most, idle] = [answer.pairs, 0];
+    else { idle++; await pause(signal); }
     await visible(signal);
-    stop.hidden = false;
     answer = await searchOnce(signal, started, false);
   }
+  showStatus(state.last, { announce: true, reading: false });
 }
 
-// Shows the answers of one search, and returns the last one.
+// Shows the answers of one search, and returns the last one. Of a search that goes on, those that have read nothing are not shown.
 async function searchOnce(signal, started, newQuery) {
-  let answer, first = true, shown = false;
+  let answer, first = newQuery;
+  const before = state.ms;
   for await (answer of searchStream(request("bert"), signal)) {
     started();
-    if (newQuery && first) {
-      showOperators(byId("operators"), answer.parsed, state.literal, takeLiterally);
-      state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
-      const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
-      state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
+    if (first) showNewQuery(answer, signal);
+    if (newQuery || answer.scored || !answer.hits.length) {
+      state.last = answer;
+      showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
     }
-    if (newQuery || answer.scored || !answer.hits.length) { showHits(byId("hits"), answer, state.about, state.firstStageRanks, open); shown = true; }
-    showStatus(answer, newQuery && first);
+    state.ms = before + answer.timings_ms.total;
+    showStatus(state.last, { announce: first, reading: true });
     first = false;
   }
-  state.last = answer;
   more.hidden = answer.hits.length < state.top || state.top >= MOST;
-  if (shown || answer.exact) showStatus(answer, true, true);
-  else { showText("The service is overloaded; the results have not changed."); offerRetry("Try again"); }
   return answer;
+}
+
+// What is shown once for a query: its chips and menus, and a likely misspelling.
+function showNewQuery(answer, signal) {
+  state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
+  const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
+  state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
+  showChips(byId("chips"), { ...state, parts: answer.parsed.parts }, change, queryField);
+  const dated = state.about.keywords.includes("modified") && answer.hits.some(hit => hit.source.modified);
+  loadFilters(byId("menus"), state, signal, { dated }, change);
+  suggest(signal);
 }
 
 more.addEventListener("click", () => {
@@ -115,9 +135,14 @@ async function visible(signal) {
 
 stop.addEventListener("click", () => {
   state.controller?.abort();
-  stop.hidden = progress.hidden = true;
-  showStatus(state.last, true, true);
-  queryField.focus();
+  progress.hidden = true;
+  showStatus(state.last, { announce: true, reading: false });
+  (goOn.hidden ? details : goOn).focus();
+});
+goOn.addEventListener("click", () => { details.focus(); search({ newQuery: false }); });
+details.addEventListener("click", () => {
+  byId("how").hidden = !byId("how").hidden;
+  details.setAttribute("aria-expanded", !byId("how").hidden);
 });
 
 async function suggest(signal) {
@@ -128,20 +153,10 @@ async function suggest(signal) {
   byId("suggestion").hidden = false;
 }
 
-function narrow(field, value) {
-  const { [field]: _, ...others } = state.filters;
-  state.filters = value ? { ...others, [field]: value } : others;
-  writeUrl();
-}
-
-function takeLiterally(literal) {
-  state.literal = literal;
-  writeUrl();
-}
-
-function reorder(sort) {
-  state.sort = sort;
-  writeUrl();
+// changes: q, filters, literal or sort of the search; an empty filter is none.
+function change({ filters = state.filters, ...changes }) {
+  const kept = Object.fromEntries(Object.entries(filters).filter(([, filter]) => filter));
+  writeUrl({ ...changes, filters: kept });
 }
 
 // All rankings at once, each in its column as it comes.
@@ -161,68 +176,34 @@ async function compare(signal, started) {
     showRanking(section, column, name, answer, open, state.about.unit, true);
     return [name, answer];
   }));
-  const found = rankings[0][1].hits.length;
-  showText(found ? "" : NO_RESULTS, "", found ? `${rankings.length} rankings compared.` : NO_RESULTS);
+  showText(rankings[0][1].hits.length ? `${rankings.length} rankings compared` : NO_RESULTS);
   showChanges(section, rankings);
 }
 
-// spoken: what screen readers announce; null for nothing.
-function showText(text, notes = "", spoken = text) {
-  status.textContent = text;
-  byId("notes").textContent = notes;
-  if (spoken !== null) announcement.textContent = spoken;
+// A line without details. It is announced to screen readers.
+function showText(text) {
+  status.textContent = announcement.textContent = text;
+  details.hidden = byId("notice").hidden = goOn.hidden = true;
 }
 
-const offerRetry = label => status.append(" ", element("button", { type: "button", onclick: () => search({ newQuery: false }) }, label));
-
-// announce: whether screen readers announce the status; not for every intermediate answer.
-function showStatus(answer, announce, final = false) {
-  const { candidates, planned, hits } = answer, { text, notes, retry } = describe(answer, state.about, final, Object.keys(state.filters).length > 0);
-  progress.hidden = final || !candidates;
-  progress.value = (answer.pairs - answer.embedded) / (planned || answer.segments || 1);
-  const without = state.withoutWords && hits.length ? "None of these documents has the words of the query; they are nearest in meaning." : "";
-  const told = final && answer.unanswered ? `Probably nothing in this folder answers this. ${without}`.trim() : without;
-  const shown = told ? [told, `${text} ${notes}`] : [text, notes];
-  showText(...shown, announce ? `${counted(hits.length, "result")}. ${shown[0]}` : null);
-  if (retry) offerRetry(retry);
-}
-
-function showWeights() {
-  byId("a-value").textContent = Number(byId("a").value).toFixed(2);
-  byId("n-value").textContent = byId("n").value;
-  const count = state.about.weights ? Number(byId("n").value) : 0, sliders = byId("segment-weights");
-  while (sliders.children.length > count) sliders.lastChild.remove();
-  while (sliders.children.length < count) {
-    const rank = sliders.children.length + 1, weight = state.about.weights[rank - 1] ?? 1 / 2 ** (rank - 1);
-    const value = element("span", { class: "value", "aria-hidden": "true" });  // an <output> would take the label from the slider
-    sliders.append(element("label", {}, `Weight of segment ${rank} `, value,
-      element("input", { type: "range", min: 0, max: 1, step: 0.01, value: weight, oninput: onWeightInput })));
-  }
-  for (const label of sliders.children) label.querySelector(".value").textContent = Number(label.querySelector("input").value).toFixed(2);
-}
-
-let sliderTimer = 0;
-function onWeightInput() {
-  state.weightsChanged = true;
-  showWeights();
-  clearTimeout(sliderTimer);
-  sliderTimer = setTimeout(() => search({ newQuery: false }), SLIDER_DELAY);
-}
-
-function resetWeights() {
-  const { first_stage_weight: a, weights } = state.about;
-  state.weightsChanged = false;
-  byId("a").value = a;
-  byId("n").max = Math.max(5, weights?.length ?? 1);
-  byId("n").value = weights?.length ?? 1;
-  byId("n").closest("label").hidden = !weights;
-  byId("segment-weights").replaceChildren();
-  showWeights();
+// announce: whether screen readers announce the line; not for every intermediate answer. reading: whether more is being read.
+function showStatus(answer, { announce, reading: goesOn }) {
+  const line = summary(answer, { ms: state.ms, top: state.top, reading: goesOn });
+  const told = notice(answer, { filtered: Object.keys(state.filters).length > 0, withoutWords: state.withoutWords, reading: goesOn });
+  status.textContent = line;
+  byId("notice").textContent = told;
+  byId("notice").hidden = !told;
+  byId("reading").textContent = reading(answer, state.about);
+  byId("notes").textContent = notes(answer, state.about);
+  details.hidden = !answer.hits.length;
+  progress.hidden = stop.hidden = !goesOn;
+  goOn.hidden = goesOn || answer.exact;
+  progress.value = (answer.pairs - answer.embedded) / (answer.planned || answer.segments || 1);
+  if (announce) announcement.textContent = `${line.replaceAll(" ·", ",")}. ${told}`.trim();
 }
 
 function setView(name) {
   state.view = name;
-  for (const button of document.querySelectorAll(".view")) button.setAttribute("aria-pressed", button.dataset.view === name);
   byId("results").hidden = name !== "results";
   byId("compare").hidden = name !== "compare";
 }
@@ -245,10 +226,11 @@ function showSearch(given) {
   state.sort = given.get("sort") ?? "";
   state.literal = given.get("literal") === "true";
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
+  byId("filters").hidden = !state.query;
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
   showText("");
-  byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = byId("operators").hidden = true;
+  byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = true;
   byId("welcome").hidden = false;
   run(async (signal, started) => {
     await loadAbout(signal);
@@ -259,12 +241,12 @@ function showSearch(given) {
 
 const showDocument = hit => readDocument(hit, state, () => state.about, () => writeUrl());
 
-function parameters({ q = queryField.value.trim(), filters = state.filters, doc } = {}) {
+function parameters({ q = state.query, filters = state.filters, literal = state.literal, sort = state.sort, view = state.view, doc } = {}) {
   const given = new URLSearchParams({ q });
   for (const [field, value] of Object.entries(filters)) given.append("filter", `${field}=${value}`);
-  if (state.sort) given.set("sort", state.sort);
-  if (state.literal) given.set("literal", "true");
-  if (state.view === "compare") given.set("view", "compare");
+  if (sort) given.set("sort", sort);
+  if (literal) given.set("literal", "true");
+  if (view === "compare") given.set("view", "compare");
   if (doc) given.set("doc", doc);
   return given;
 }
@@ -275,17 +257,23 @@ function writeUrl(changes) {
   else { state.shown = null; readUrl(); }
 }
 
-byId("search-form").addEventListener("submit", event => { event.preventDefault(); if (queryField.value.trim() !== state.query) state.literal = false; writeUrl({ filters: queryField.value.trim() === state.query ? state.filters : {} }); });
+byId("search-form").addEventListener("submit", event => {
+  event.preventDefault();
+  const q = queryField.value.trim();
+  writeUrl(q === state.query ? {} : { q, filters: {}, literal: false });
+});
 error.querySelector("button").addEventListener("click", () => { state.shown = null; readUrl(); });
-for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => { setView(button.dataset.view); writeUrl(); });
-for (const name of ["a", "n"]) byId(name).addEventListener("input", onWeightInput);
-byId("reset").addEventListener("click", () => { resetWeights(); search({ newQuery: false }); });
+for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => {
+  writeUrl({ view: button.dataset.view });
+  readUrl();
+  document.querySelector(`.view:not([data-view="${button.dataset.view}"])`).focus();
+});
 addEventListener("hashchange", readUrl);
 addEventListener("resize", () => { if (state.view === "compare") drawLines(byId("compare")); });
 addEventListener("keydown", event => {
   if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
   const down = event.key === "ArrowDown", up = event.key === "ArrowUp";
-  if ((!down && !up) || event.target.matches("[type=range]")) return;
+  if ((!down && !up) || event.target.closest("[type=range], select, .menu[open]")) return;
   const titles = [...document.querySelectorAll("main section:not([hidden]) .title")];
   const index = titles.indexOf(document.activeElement), next = titles[index + (down ? 1 : -1)];
   if (next) { event.preventDefault(); next.focus(); next.closest("li").scrollIntoView({ block: "nearest" }); }

@@ -5,17 +5,33 @@ import { element, formatScore, visuallyHidden } from "./dom.js";
 const CONTEXT = 160;  // characters on each side of what is shown
 const MAX_SEGMENTS = 3;  // shown per hit
 const MAX_SNIPPET = 400;  // characters
+const MAX_ANSWER = 320;  // characters of a sentence that can stand above the others
 const BEFORE_MARK = 120;  // characters of a long snippet before its first mark
 
 const context = text => element("span", { class: "context" }, text);
 
-// The best segment in its context, and up to two further ones, largest contribution first.
-export function evidence(hit) {
+// The segments that are shown, largest contribution first.
+function shown(hit) {
   const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
-  const [best, ...further] = (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS).map(parts);
+  return (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS).map(parts);
+}
+
+// The best segment in its context, unless it is shown as the answer, and up to two further ones.
+export function evidence(hit, answers) {
+  const [best, ...further] = shown(hit);
+  const first = element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best));
+  return [...(answers ? [] : [first]), ...further.map(segment => element("p", {}, marked(segment), page(segment)))];
+}
+
+// Whether the best sentence is short enough to be shown as an answer.
+export const canAnswer = hit => hit.segments.length > 0 && shown(hit)[0].text.trim().length <= MAX_ANSWER;
+
+// The best sentence, and the text after it.
+export function answer(hit) {
+  const [best] = shown(hit), after = shortenEnd(best.after);
   return [
-    element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best)),
-    ...further.map(segment => element("p", {}, marked(segment), page(segment))),
+    element("p", { class: "answer" }, visuallyHidden("Answer: "), ...withTerms(best), visuallyHidden(` (relevance ${formatScore(best.score)}) `)),
+    ...(after.trim() || best.page !== null ? [element("p", { class: "after" }, context(after), page(best))] : []),
   ];
 }
 

@@ -1,0 +1,167 @@
+"""Can a search on the page be narrowed, and each restriction be taken back?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from in_chromium import DESK, DONE, PHONE, ask, browser, open_page
+from served import running
+
+from conftest import write_bert
+
+__all__ = ["browser"]
+pytestmark = pytest.mark.slow
+FILES = {
+    "guides/paddling/canoe.txt": "2024-03-01",
+    "guides/paddling/kayak.md": "2024-07-02",
+    "guides/trees.txt": "2025-01-10",
+    "letters/ann.txt": "2025-01-11",
+    "top.txt": (datetime.now(UTC) - timedelta(days=2)).date().isoformat(),
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("filters")
+    for name, day in FILES.items():
+        path = directory / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{Path(name).stem} and birch bark by the river")
+        seconds = datetime.fromisoformat(f"{day}T12:00:00").timestamp()
+        os.utime(path, (seconds, seconds))
+    bert = write_bert(directory / "bert", labels=1)
+    with running("notes", "--model", bert, cwd=directory) as (port, _):
+        yield f"http://127.0.0.1:{port}/"
+
+
+@pytest.fixture(params=[DESK, PHONE], ids=["desk", "phone"])
+def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    with open_page(browser, address, request.param) as made:
+        yield made
+
+
+def wait_for(page: Any, *names: str) -> None:
+    """Wait until exactly the files with these names are found."""
+    page.wait_for_function(
+        """names => [...document.querySelectorAll('#hits .source span:first-child')]
+           .map(place => place.textContent.split(' › ').at(-1)).sort().join() === names""",
+        arg=",".join(sorted(names)),
+    )
+    page.wait_for_selector(DONE)
+
+
+def chips(page: Any) -> list[str]:
+    return [text.removesuffix(" ×") for text in page.locator("#chips .chip").all_inner_texts()]
+
+
+def labels(page: Any) -> list[str]:
+    return [text.strip() for text in page.locator(".panel label:visible").all_inner_texts()]
+
+
+def test_a_folder_is_taken_with_all_that_is_in_it(page: Any) -> None:
+    """Or one of its subfolders; the menu stays open, and the focus where it was."""
+    ask(page, "birch bark")
+    page.click("summary:text-is('Folder')")
+    assert labels(page) == ["guides 3", "letters 1"]
+    page.click("button[aria-label='Folders in guides']")
+    page.get_by_label("paddling 2").focus()
+    page.keyboard.press("Space")
+    wait_for(page, "canoe.txt", "kayak.md")
+    assert page.evaluate("document.activeElement.dataset.key") == "guides/paddling/*"
+    page.wait_for_selector("[data-key='guides/*']:indeterminate")
+    page.get_by_label("letters 1").check()
+    wait_for(page, "ann.txt", "canoe.txt", "kayak.md")
+    assert chips(page) == ["Folder: guides/paddling", "Folder: letters"]
+    page.get_by_label("guides 3").check()
+    wait_for(page, "ann.txt", "canoe.txt", "kayak.md", "trees.txt")
+    assert chips(page) == ["Folder: letters", "Folder: guides"]
+    page.wait_for_selector("[data-key='guides/paddling/*']:checked:disabled")
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    page.keyboard.press("Escape")
+    assert page.locator("details[open]").count() == 0
+    assert page.evaluate("document.activeElement.textContent") == "Folder"
+
+
+def test_several_values_of_a_field(page: Any) -> None:
+    """They are alternatives, and the others stay on offer with their numbers."""
+    ask(page, "birch bark")
+    page.click("summary:text-is('Type')")
+    page.get_by_label("markdown 1").check()
+    wait_for(page, "kayak.md")
+    assert labels(page) == ["text 4", "markdown 1"]
+    page.get_by_label("text 4").check()
+    wait_for(page, *(Path(name).name for name in FILES))
+    assert "filter=type=markdown|text" in unquote(page.evaluate("location.hash"))
+
+
+def test_dates_are_chosen_by_period_year_and_range(page: Any) -> None:
+    """A range may lack an end; its ends may be given in either order."""
+    ask(page, "birch bark")
+    page.click("summary:text-is('Date')")
+    page.click(".periods button:text-is('Past week')")
+    wait_for(page, "top.txt")
+    page.click(".periods button:has-text('2024')")
+    wait_for(page, "canoe.txt", "kayak.md")
+    assert chips(page) == ["Date: 2024"]
+    page.fill(".panel:visible [data-key=from]", "2025-01-10")
+    page.fill(".panel:visible [data-key=to]", "2024-07-02")
+    page.click(".range button")
+    wait_for(page, "kayak.md", "trees.txt")
+    assert chips(page) == ["Date: Jul 2, 2024 to Jan 10, 2025"]
+    page.fill(".panel:visible [data-key=from]", "")
+    page.click(".range button")
+    wait_for(page, "canoe.txt", "kayak.md", "trees.txt")
+    assert chips(page) == ["Date: until Jan 10, 2025"]
+    page.click(".periods button:text-is('Any time')")
+    wait_for(page, *(Path(name).name for name in FILES))
+    assert chips(page) == []
+
+
+def test_each_chip_is_removed_on_its_own(page: Any) -> None:
+    """Without a mouse: the next chip gets the focus, and after the last one the query."""
+    page.goto(page.url.partition("#")[0] + "#q=x&filter=type=text|markdown")
+    ask(page, 'river "birch bark" -iron after:2024 path:guides/*')
+    page.wait_for_selector("#chips .chip")
+    assert chips(page) == [
+        "with “birch bark”",
+        "without “iron”",
+        "Date: since 2024",
+        "Folder: guides",
+    ]
+    page.click("summary:text-is('Type')")
+    page.get_by_label("text 2").check()
+    page.wait_for_selector("#chips .chip:has-text('Type: text')")
+    page.keyboard.press("Escape")
+    page.focus("#chips .chip:has-text('iron')")
+    for query, focus in [
+        ('river "birch bark" after:2024 path:guides/*', "Remove: Date: since 2024"),
+        ('river "birch bark" path:guides/*', "Remove: Folder: guides"),
+        ('river "birch bark"', "Remove: Type: text"),
+        ('river "birch bark"', "Remove: with “birch bark”"),
+    ]:
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"[aria-label='{focus}']:focus")
+        assert page.input_value("#query") == query
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#query:focus")
+    assert page.input_value("#query") == "river"
+    assert chips(page) == []
+
+
+def test_menus_close_when_something_else_is_used(page: Any) -> None:
+    """Only one is open at a time."""
+    ask(page, "birch bark")
+    page.click("summary:text-is('Folder')")
+    page.click("summary:text-is('Type')")
+    assert page.locator("details.menu[open] summary").all_inner_texts() == ["Type"]
+    page.focus("#query")
+    assert page.locator("details.menu[open]").count() == 0
+    page.click("summary:text-is('Type')")
+    page.mouse.click(5, 600)
+    assert page.locator("details.menu[open]").count() == 0

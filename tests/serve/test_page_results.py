@@ -1,0 +1,187 @@
+"""Are the results what a person sees first, with and without a mouse, a screen, or much room?"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_chromium import DESK, DONE, ask, browser, open_page, replace_answers
+from served import running
+
+from conftest import write_bert
+
+__all__ = ["browser"]
+pytestmark = pytest.mark.slow
+TEXTS = {
+    "guides/bark.txt": "How bark is taken. A birch gives its bark in June. Cut it by the river.",
+    "guides/river.txt": "The river is wide. A birch stands by the river.",
+    "letters/ann.txt": "Dear Ann, the birch has fallen into the river.",
+}
+SIZES = [(1300, 900), (768, 1000), (390, 844)]
+CONTRASTS = Path(__file__).with_name("contrasts.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("results")
+    for name, text in TEXTS.items():
+        path = directory / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    bert = write_bert(directory / "bert", labels=1)
+    with running("notes", "--model", bert, "--max-concurrent", "1", cwd=directory) as (port, _):
+        yield f"http://127.0.0.1:{port}/"
+
+
+@pytest.fixture
+def desk(browser: Any, address: str) -> Iterator[Any]:
+    with open_page(browser, address, DESK) as made:
+        yield made
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_result_is_near_the_top(
+    browser: Any, address: str, size: tuple[int, int], theme: Any
+) -> None:
+    """Below a row of filters and a line; nothing is wider than the window, all text is legible."""
+    width, height = size
+    viewport = {"width": width, "height": height}
+    with open_page(browser, address, {"viewport": viewport, "color_scheme": theme}) as page:
+        ask(page, "birch river")
+        page.wait_for_selector(DONE)
+        page.wait_for_selector("#menus:not([hidden])")
+        assert page.locator("#hits li").first.bounding_box()["y"] < 145
+        for selector in (None, "#details", "summary:text-is('Folder')"):
+            if selector:
+                page.click(selector)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            contrasts = page.evaluate(CONTRASTS)
+            assert any(marked for _, marked, _ in contrasts)
+            faint = [c for c in contrasts if c[0] < (7 if c[1] else 4.5)]
+            assert faint == []
+
+
+def test_a_likely_answer_stands_above_its_document(desk: Any) -> None:
+    """Only the best hit's, and only if it is probable; then it is not repeated below."""
+    for probability, shown in ((0.95, 1), (0.4, 0), (None, 0)):
+        ask(desk, "birch river")
+        desk.wait_for_selector(DONE)
+        hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
+        likely = [{**hit, "probability": probability} for hit in hits]
+        replace_answers(desk, {"hits": likely})
+        ask(desk, f"birch river {probability}")
+        desk.wait_for_selector(DONE)
+        desk.unroute("**/search/stream")
+        assert desk.locator("#hits .answer").count() == shown
+        assert desk.locator("#hits p.best").count() == len(hits) - shown
+        if shown:
+            answer = desk.locator("#hits li:first-child .answer")
+            title = desk.locator("#hits li:first-child .title")
+            assert answer.bounding_box()["y"] < title.bounding_box()["y"]
+            assert "birch" in answer.inner_text()
+            assert answer.evaluate("node => parseFloat(getComputedStyle(node).fontSize)") > 20
+
+
+def test_all_works_without_a_mouse(desk: Any) -> None:
+    """Tab reaches the filters, the details and the results in this order, and the focus is seen."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    desk.wait_for_selector("#menus:not([hidden])")
+    reached = []
+    for _ in range(7):
+        desk.keyboard.press("Tab")
+        reached.append(
+            desk.evaluate(
+                "() => [document.activeElement.textContent.trim().split('\\n')[0], "
+                "getComputedStyle(document.activeElement).outlineStyle]"
+            )
+        )
+    assert [style for _, style in reached] == ["solid"] * 7
+    names = [name for name, _ in reached]
+    assert names[:3] == ["Search", "Folder", "Date"]
+    assert names[4] == "Details"
+    assert names[5] == desk.text_content("#hits .title")
+    desk.focus("summary:text-is('Date')")
+    desk.keyboard.press("Enter")
+    desk.keyboard.press("ArrowDown")  # does not leave the menu
+    assert desk.locator("details.menu[open]").count() == 1
+    desk.keyboard.press("Escape")
+    desk.keyboard.press("ArrowDown")
+    assert desk.evaluate("document.activeElement.matches('#hits li:first-child .title')")
+    desk.keyboard.press("ArrowUp")
+    assert desk.evaluate("document.activeElement.id") == "query"
+
+
+def test_what_a_screen_reader_reads(desk: Any) -> None:
+    """The roles and names, in order, down to the first result."""
+    ask(desk, "birch river -iron")
+    desk.wait_for_selector(DONE)
+    desk.wait_for_selector("#menus:not([hidden])")
+    first = desk.text_content("#hits .title")
+    tree = re.sub(r"[\d.]+ m?s\b", "TIME", desk.locator("body").aria_snapshot())
+    lines = [line.strip() for line in tree.replace(f'"{first}"', "FIRST").splitlines()]
+    assert lines[: lines.index("- heading FIRST [level=3]:") + 1] == EXPECTED.splitlines()
+    assert sum("[level=3]" in line for line in lines) == len(TEXTS)
+    assert any("(relevance ." in line for line in lines)
+
+
+EXPECTED = """\
+- banner:
+- heading "Birchbark, start" [level=1]:
+- link "Birchbark, start":
+- /url: /
+- text: Birchbark
+- search:
+- text: Query
+- searchbox "Query": birch river -iron
+- button "Search"
+- main:
+- group "Narrow and sort":
+- group: Folder
+- group: Date
+- combobox "Order":
+- option "Best first" [selected]
+- option "Newest first"
+- option "Oldest first"
+- group "This search is narrowed to":
+- 'button "Remove: without “iron”"': without “iron”
+- button "Take literally"
+- paragraph:
+- text: 3 results · TIME
+- button "Details"
+- status: 3 results, TIME.
+- region "Results":
+- list:
+- listitem:
+- text: "1"
+- heading FIRST [level=3]:
+"""
+
+
+def test_one_person_is_never_told_to_come_back(desk: Any, address: str) -> None:
+    """Searches that follow each other cancel those before; with one slot, the last one is read."""
+    statuses = []
+    desk.on("response", lambda response: statuses.append(response.status))
+    desk.evaluate(
+        """() => {
+          window.lines = [];
+          const seen = () => window.lines.push(document.getElementById('line').textContent);
+          const changes = { childList: true, subtree: true };
+          new MutationObserver(seen).observe(document.getElementById('line'), changes);
+        }"""
+    )
+    for number in range(12):
+        ask(desk, f"birch river bark {number}")
+        desk.wait_for_timeout(30)
+    desk.wait_for_selector(DONE)
+    assert desk.is_hidden("#error")
+    assert set(statuses) == {200}
+    lines = desk.evaluate("window.lines")
+    assert not any("Waiting" in line or "not read" in line for line in lines)
+    assert desk.locator("#hits li.unscored").count() == 0
