@@ -80,7 +80,7 @@ def main() -> None:
     """Answer requests, within the limits of the command line, until there are no more."""
     memory, seconds = map(int, sys.argv[1:])
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     _limit_memory(memory)
 
     def write(found: dict[str, Any]) -> None:

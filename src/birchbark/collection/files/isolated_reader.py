@@ -111,6 +111,7 @@ def _start() -> subprocess.Popen[bytes]:
             [sys.executable, "-P", str(PROGRAM), str(MOST_MEMORY), str(MOST_SECONDS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # libraries write backtraces of what is told in a line
             # numpy's library reserves memory for each thread that it may start
             env={
                 **os.environ,
