@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html.parser import HTMLParser
-from typing import TypeVar
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
 
 from birchbark.errors import InputError
 
@@ -83,6 +84,13 @@ class _Text(HTMLParser):
             (self.title if self._in_title else self.body).append(data)
 
 
+class _Element(NamedTuple):
+    """Where the text of an element is among the pieces of a page, and all of it in the markup."""
+
+    pieces: slice
+    markup: slice
+
+
 class _Page(_Text):
     """Also finds where elements with navigation, main elements and buttons begin and end.
 
@@ -92,9 +100,17 @@ class _Page(_Text):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, list[slice]] = {NAV: [], MAIN: [], BUTTON: []}
-        self._open: dict[str, tuple[str, int, int]] = {}  # kind → tag, start, depth of equal tags
+        self.found: dict[str, list[_Element]] = {NAV: [], MAIN: [], BUTTON: []}
+        # kind → tag, where it begins among the pieces and in the markup, depth of equal tags
+        self._open: dict[str, tuple[str, tuple[int, int], int]] = {}
+        self._markup, self._lines = "", [0]  # and where each of its lines begins
         self._around = Counter[str]()  # tag of a heading or section → how many are open
+
+    def feed(self, data: str) -> None:
+        """Read a whole page."""
+        self._markup = data
+        self._lines = [0, *accumulate(len(line) + 1 for line in data.split("\n"))]
+        super().feed(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         super().handle_starttag(tag, attrs)
@@ -105,7 +121,7 @@ class _Page(_Text):
                 opened, start, depth = self._open[kind]
                 self._open[kind] = (opened, start, depth + (tag == opened))
             elif of_tag == kind and tag not in VOID:
-                self._open[kind] = (tag, len(self.body), 1)
+                self._open[kind] = (tag, (len(self.body), self._offset), 1)
         if tag in HEADINGS | SECTIONS:
             self._around[tag] += 1
 
@@ -118,7 +134,15 @@ class _Page(_Text):
                 self._open[kind] = (opened, start, depth - 1)
             elif tag == opened:
                 del self._open[kind]
-                self.found[kind].append(slice(start, len(self.body)))
+                end = self._markup.find(">", self._offset) + 1
+                parts = slice(start[0], len(self.body)), slice(start[1], end)
+                self.found[kind].append(_Element(*parts))
+
+    @property
+    def _offset(self) -> int:
+        """Where the tag that is being read begins in the markup."""
+        line, column = self.getpos()
+        return self._lines[line - 1] + column
 
     def _kind(self, tag: str, role: str) -> str | None:
         """Return what an element is: navigation, main, a button, or none of these."""
@@ -159,9 +183,9 @@ def _without_open_tags(markup: str) -> str:
 
 
 def _read(parser: Parser, markup: str) -> Parser:
-    """Have the parser read the markup, and return it."""
+    """Have the parser read markup without open tags, and return it."""
     try:
-        parser.feed(_without_open_tags(markup))
+        parser.feed(markup)
         parser.close()
     except ValueError as error:  # such as a numeric entity with thousands of digits
         raise InputError(f"the markup cannot be read: {error}") from None
@@ -175,7 +199,7 @@ def plain_text(markup: str) -> tuple[str, str]:
     (paragraphs, list items, table rows) are separated by a blank line. Line breaks are preserved;
     other runs of white space are replaced by one space.
     """
-    parser = _read(_Text(), markup)
+    parser = _read(_Text(), _without_open_tags(markup))
     return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
 
 
@@ -185,16 +209,40 @@ def page_text(markup: str) -> tuple[str, str]:
     If the page has a main element with more than a few words, only that is returned. Otherwise as
     `plain_text`.
     """
-    page = _read(_Page(), markup)
+    page = _read(_Page(), _without_open_tags(markup))
+    return " ".join("".join(page.title).split()), _chosen(page)[0]
+
+
+def page_markup(markup: str) -> str:
+    """Return the markup of what `page_text` reads: main elements or all, without navigation."""
+    markup = _without_open_tags(markup)
+    _, main, omitted = _chosen(_read(_Page(), markup))
+    pieces = list[str]()
+    for part in [element.markup for element in main] or [slice(0, len(markup))]:
+        position = part.start
+        for cut in sorted((element.markup for element in omitted), key=lambda cut: cut.start):
+            if position <= cut.start < part.stop:
+                pieces.append(markup[position : cut.start])
+                position = cut.stop
+        pieces.append(markup[position : part.stop])
+    return "\n".join(pieces)
+
+
+def _chosen(page: _Page) -> tuple[str, Sequence[_Element], Sequence[_Element]]:
+    """Return the text of a page, the main elements that it is in, and those that it lacks.
+
+    No main elements if the text is that of all others.
+    """
+    labels = [part for part in page.found[BUTTON] if _is_label("".join(page.body[part.pieces]))]
+    omitted = page.found[NAV] + labels
     pieces: list[str] = page.body.copy()
-    labels = [part for part in page.found[BUTTON] if _is_label("".join(page.body[part]))]
-    for part in page.found[NAV] + labels:
+    for part, _ in omitted:
         pieces[part] = ["\n\n"] * (part.stop - part.start)
-    main = _squeeze("".join("".join(pieces[part]) for part in page.found[MAIN]))
+    main = _squeeze("".join("".join(pieces[part]) for part, _ in page.found[MAIN]))
     text = _squeeze("".join(pieces))
-    if len(main.split()) >= min(MAIN_WORDS, MAIN_SHARE * len(text.split())):
-        text = main or text
-    return " ".join("".join(page.title).split()), text or _squeeze("".join(page.body))
+    if main and len(main.split()) >= min(MAIN_WORDS, MAIN_SHARE * len(text.split())):
+        return main, page.found[MAIN], omitted
+    return (text, (), omitted) if text else (_squeeze("".join(page.body)), (), ())
 
 
 def _is_label(text: str) -> bool:
