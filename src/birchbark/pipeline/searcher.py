@@ -21,6 +21,7 @@ from birchbark.index.shards import is_index
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.facets import Facet, count_facets
 from birchbark.pipeline.answers.search_notes import search_notes
+from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.open_engine import set_for
@@ -331,7 +332,7 @@ class Searcher:
 
         All segments have the same weight; the segment with the highest score comes first. Of a
         document with more than 256 segments, the 256 that contain most of the query's terms are
-        scored.
+        scored. The best 20 are marked, as those of a search are.
 
         Args:
             doc_id: The document's id.
@@ -359,7 +360,8 @@ class Searcher:
         scoring = score_documents(snapshot.readers(ranker), read, [doc_id], deadline)
         if not scoring.stats.exact:
             raise DeadlineError("time does not suffice for the document", where=doc_id)
-        return DocumentEvidence(scoring.hits()[0], scoring.stats)
+        marked = Snippets(snapshot.terms, read, deadline).mark(scoring.hits()[0])
+        return DocumentEvidence(marked, scoring.stats)
 
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """Return the documents with these ids, in the same order; InputError for an unknown id."""

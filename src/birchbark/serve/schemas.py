@@ -150,7 +150,7 @@ class SegmentResponse(BaseModel):
     after: str = Field(description="A short context after the segment.")
     marks: list[tuple[int, int]] = Field(
         description="Start and end in `text` of each word that is a term of the query. Only the "
-        "first 20 segments of a hit are marked, and those of /documents are not."
+        "first 20 segments of a hit are marked, and the best 20 of a document."
     )
 
 
