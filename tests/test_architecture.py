@@ -177,7 +177,9 @@ THIRD_PARTY = {
     "python_calamine": {"collection"},
     "tantivy": {"adapters"},
     "faiss": {"retrieve"},
-    "rapidfuzz": {"retrieve"},
+    "rapidfuzz": {"retrieve", "serve"},
+    "markdown_it": {"serve"},
+    "nh3": {"serve"},
     "click": {"cli"},
     "fastapi": {"serve"},
     "haystack": {"adapters"},
@@ -206,7 +208,8 @@ THIRD_PARTY = {
     "scipy": {"evaluate"},
     "matplotlib": {"show"},
     "jinja2": {"show"},
-    "urllib": {"hub"},  # no other package uses the network, except ray's clusters
+    # No other package uses the network, except ray's clusters; serve reads links (urllib.parse).
+    "urllib": {"hub", "serve"},
     "http": {"hub"},
     "socket": {"cluster", "serve"},  # to see whether a cluster listens; to listen
     "ray": {"cluster"},

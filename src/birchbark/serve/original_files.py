@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 from starlette.responses import FileResponse
 from starlette.types import Receive, Scope, Send
 
+from birchbark.collection.file_readers.file import File
+from birchbark.collection.file_readers.file_types import HTML, file_type
 from birchbark.collection.files.folder_state import FolderSource
+from birchbark.collection.parsing.lines import decompressed
 from birchbark.errors import InputError
 from birchbark.index.shards import read_manifest
 from birchbark.pipeline.upkeep.folder_index import folder_state
@@ -62,6 +65,24 @@ class OriginalFiles:
             return OriginalFile(Path(paths[doc_id]).name, source.open(paths[doc_id]))
         except InputError:
             return None
+
+    def page(self, doc_id: str, most_bytes: int) -> str | None:
+        """Return the markup of the web page that a document is; None if it is none.
+
+        Raises InputError if the file has more bytes, unpacked, or cannot be read.
+        """
+        file = self.open(doc_id)
+        if file is None:
+            return None
+        path = Path(file.name)
+        with file.opened as opened:
+            if file_type(path) is not HTML:
+                return None
+            with decompressed(opened, path) as stream:
+                raw = stream.read(most_bytes + 1)
+        if len(raw) > most_bytes:
+            raise InputError(f"the file has more than {most_bytes:,} bytes")
+        return File(path, raw, self._update()[0].intake()).decode(markup=True)
 
     def _update(self) -> tuple[FolderSource, dict[str, str]]:
         """Return what the index knows of its folders; it is read if it has changed."""

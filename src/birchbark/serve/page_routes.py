@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top, TopMean
 from birchbark.pipeline.answers.example_queries import example_queries
+from birchbark.serve.render_document import render_document
+from birchbark.serve.search_routes import DocId
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention_page import attention_script
 from birchbark.show.draw_plot import colours
@@ -30,7 +33,10 @@ SCRIPT, SCRIPT_END, MAX_SCRIPTS = b"<script>", b"</script>", 20
 
 
 def page_routes(service: Service, reports: Path | None) -> APIRouter:
-    """Return the routes for the page, its files, its settings (/about), and studies' reports."""
+    """Return the routes for the page, and studies' reports.
+
+    The page has files, the service's settings (/about), and rendered documents.
+    """
     routes = APIRouter(include_in_schema=False)
     folder = files(__package__).joinpath("page")
     page_files = {
@@ -76,6 +82,19 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }
+
+    @routes.get("/rendered/{doc_id:path}")
+    async def rendered(doc_id: DocId) -> dict[str, Any]:
+        def exists(doc_id: str) -> bool:
+            return service.searcher.index.find(doc_id) is not None
+
+        def render() -> dict[str, Any]:
+            if not exists(doc_id):
+                raise NotFoundError("no such document")
+            (document,) = service.searcher.documents([doc_id])
+            return asdict(render_document(document, service.files, exists))
+
+        return await service.run_quick(render)
 
     @routes.get("/reports")
     async def redirect_to_reports() -> Response:

@@ -239,7 +239,7 @@ function showSearch(given) {
   }, "Connecting…");
 }
 
-const showDocument = hit => readDocument(hit, state, () => state.about, () => writeUrl());
+const showDocument = hit => readDocument(hit, state, () => state.about, doc => `#${parameters({ doc })}`, () => writeUrl());
 
 function parameters({ q = state.query, filters = state.filters, literal = state.literal, sort = state.sort, view = state.view, doc } = {}) {
   const given = new URLSearchParams({ q });

@@ -1,0 +1,93 @@
+"""How is a Markdown document or web page rendered for the page, within limits?"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from birchbark.collection.files.file_documents import doc_id_of
+from birchbark.errors import BirchbarkError
+from birchbark.records import Document
+from birchbark.serve.error_responses import LOG, error_message
+from birchbark.serve.original_files import OriginalFiles
+from birchbark.serve.shown_text import Run
+
+MOST_CHARACTERS = 200_000  # of Markdown or of a page's markup
+MOST_RENDERED = 2_000_000  # characters of markup that is rendered
+MOST_SECONDS = 5  # of a processor
+MOST_WAITING = 15.0  # seconds in all, as on a busy machine
+MOST_MEMORY = 1_000_000_000  # bytes
+MARKDOWN, HTML = "markdown", "html"  # values of the field `type`
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A document as markup that is safe to show.
+
+    Attributes:
+        markup: HTML; see `sanitised`. Empty if the document is shown as plain text.
+        runs: Which text of the markup is which of the document's text; see `aligned_runs`.
+        links: The doc_id of each file that is linked to; None for a file that is no document.
+        reason: Why the document is shown as plain text; empty if it need not be.
+    """
+
+    markup: str = ""
+    runs: tuple[Run, ...] = ()
+    links: tuple[str | None, ...] = ()
+    reason: str = ""
+
+
+def render_document(
+    document: Document, files: OriginalFiles, is_document: Callable[[str], bool]
+) -> Rendered:
+    """Render Markdown, from the text of its document, or a web page, from its file.
+
+    The result has no markup for other documents, those that are too long, and those that cannot be
+    rendered within the limits.
+    """
+    kind = document.fields.get("type")
+    try:
+        most_bytes = 4 * MOST_CHARACTERS
+        source = files.page(document.doc_id, most_bytes) if kind == HTML else document.text
+    except BirchbarkError as error:
+        return Rendered(reason=error_message(error))
+    if kind not in (MARKDOWN, HTML) or not source:
+        return Rendered()
+    if len(source) > MOST_CHARACTERS:
+        return Rendered(reason=f"it has more than {MOST_CHARACTERS:,} characters")
+    path = document.fields.get("path", "")
+    is_file = doc_id_of(path) == document.doc_id  # not an attachment, whose path is its container's
+    given = {"source": source, "text": document.text, "is_page": kind == HTML}
+    found = _run({**given, "path": path if is_file else None})
+    if found is None:
+        return Rendered(reason=f"it cannot be rendered within {MOST_SECONDS} s")
+    if len(found["markup"]) > MOST_RENDERED:
+        return Rendered(reason=f"rendered, it has more than {MOST_RENDERED:,} characters")
+    linked = (doc_id_of(link) for link in found["links"])
+    links = tuple(doc_id if is_document(doc_id) else None for doc_id in linked)
+    return Rendered(found["markup"], tuple(map(tuple, found["runs"])), links)
+
+
+def _run(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result of render_process.py; None if it does not end well."""
+    limits = map(str, (MOST_MEMORY, MOST_SECONDS))
+    command = [sys.executable, "-P", "-m", "birchbark.serve.render_process", *limits]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(given).encode(),
+            capture_output=True,
+            timeout=MOST_WAITING,
+            check=True,
+        )
+    except (subprocess.SubprocessError, OSError) as error:
+        output = getattr(error, "stderr", None) or b""
+        last = output.decode(errors="replace").strip().rpartition("\n")[2]
+        LOG.warning("a document was not rendered: %s %s", type(error).__name__, last)
+        return None
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,221 @@
+"""Does the reader show documents as people know them, with evidence in the right places?
+
+It is driven in Chromium, if that is installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.backends.backend_pdf import PdfPages
+from served import running
+from test_page import DESK, browser
+from test_rendered_document import HOSTILE
+
+from birchbark.collection.files.folder_state import FolderSource
+from birchbark.pipeline.upkeep.folder_index import build_folder_index
+from conftest import write_bert
+
+__all__ = ["browser"]
+MANUAL = (
+    """# Canoes
+
+A **birch** canoe rides the [river](sub/barge.html). See the [end](#the-end), [moss](moss.md)
+and [a site](https://example.org/).
+
+| boat | bark |
+|------|------|
+| canoe | a *birch* tree |
+
+## The end
+
+"""
+    + "Moss grows on stones. " * 200
+)
+BARGE = "<title>Barge</title><nav>Home</nav><p>An iron <i>barge</i> on the canal.</p>"
+MAIL = """From: Ann <ann@example.org>
+To: Bob <bob@example.org>
+Subject: Reeds
+Date: Tue, 24 Nov 2026 10:00:00 +0000
+
+Reeds grow by the pond at https://example.org/pond?a=1.
+
+> Where do reeds grow?
+"""
+COMMENT = "A heron fishes in the lake.\n\n<!-- A pelican fishes in the bay. -->\n"
+HOSTILE_TITLE = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+PAGES = ["An oak stands on page one.", "A willow stands on page two."]
+# The letters and digits of each marked segment, by rank.
+MARKED = """
+() => {
+  const texts = {};
+  for (const one of document.querySelectorAll("#contents .segment"))
+    texts[one.dataset.rank] = (texts[one.dataset.rank] ?? "") + one.textContent;
+  return Object.fromEntries(Object.entries(texts).map(([rank, text]) => [rank,
+    text.replace(/ \\(relevance [^)]*\\) /g, "").replace(/[^\\p{L}\\p{N}]/gu, "")]));
+}
+"""
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("reader")
+    files = {
+        "canoes.md": MANUAL,
+        "sub/barge.html": BARGE,
+        "reeds.eml": MAIL,
+        "heron.md": COMMENT,
+        "long.md": "A sloth sleeps. " * 20_000,
+        "hostile.html": f"<h1>{HOSTILE_TITLE}</h1>A zebra. {HOSTILE}",
+        "hostile.eml": f"From: {HOSTILE_TITLE}\nSubject: {HOSTILE_TITLE}\n\nA zebra. {HOSTILE}",
+        "hostile.md": f"# {HOSTILE_TITLE}\n\nA zebra.\n\n{HOSTILE}\n\n[x](javascript:alert(1))",
+    }
+    for name, text in files.items():
+        path = directory / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    write_pdf(directory / "files" / "willow.pdf")
+    build_folder_index(FolderSource((str(directory / "files"),)), directory / "index")
+    bert = write_bert(directory / "bert", labels=1)
+    with running("index", "--model", bert, "--match", "or", cwd=directory) as (port, _):
+        yield f"http://127.0.0.1:{port}/"
+
+
+def write_pdf(path: Path) -> None:
+    with PdfPages(path) as pdf:
+        for text in PAGES:
+            figure = plt.figure()
+            figure.text(0.1, 0.5, text)
+            pdf.savefig(figure)
+            plt.close(figure)
+
+
+@contextmanager
+def reader(browser: Any, address: str, doc_id: str, query: str) -> Iterator[Any]:
+    """Open a document for a query; a message of the browser or a request elsewhere fails."""
+    context = browser.new_context(**DESK)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda line: wrong.append(line.text))
+    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda one: None if one.url.startswith(address) else wrong.append(one.url))
+    page.goto(f"{address}#{urlencode({'q': query, 'doc': doc_id})}")
+    page.wait_for_selector("#reader-note:has-text('highest score')")
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def without_scores(text: str) -> str:
+    """Return a text without what is said of its segments to screen readers."""
+    return re.sub(r" \(relevance [^)]*\) ", "", text)
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def test_a_manual_is_rendered_with_its_evidence(browser: Any, address: str) -> None:
+    """Structure and links are kept; segments, one of them across markup, and terms are marked."""
+    with reader(browser, address, "canoes.md", "birch river") as page:
+        assert page.get_attribute("#contents", "class") == "rendered"
+        marked = page.evaluate(MARKED)
+        given = page.evaluate("fetch('/documents/canoes.md?query=birch+river').then(r => r.json())")
+        ranked = sorted(given["segments"], key=lambda segment: -segment["score"])
+        for rank, text in marked.items():
+            start, end = ranked[int(rank)]["start"], ranked[int(rank)]["end"]
+            own = given["contents"][max(len("Canoes\n"), start) : end]
+            rest = iter(letters(own))
+            assert all(letter in rest for letter in text), own  # in order
+            assert text == letters(own) or {"(", ")", "/"} & set(own)  # targets are not shown
+        assert len(marked) > 200
+        assert page.inner_text("#contents strong .term") == "birch"
+        assert page.locator("#contents td").count() == 2
+        links = page.locator("#contents a")
+        hrefs = [one.get_attribute("href") for one in links.all()]
+        assert hrefs[2:] == [None, "https://example.org/"]  # moss.md is no document
+        assert links.nth(3).get_attribute("target") == "_blank"
+        before = page.evaluate("location.hash")
+        links.nth(1).click()  # a place in the document
+        page.wait_for_function("document.getElementById('reader').scrollTop > 100")
+        assert page.evaluate("location.hash") == before
+        page.click("#view-choice button[value=plain]")
+        assert "A **birch** canoe" in page.inner_text("#contents")
+        assert page.locator("#contents .segment").count() > len(marked)  # with the title
+        page.click("#view-choice button[value=formatted]")
+        links.nth(0).click()
+        page.wait_for_selector("#reader-title:text-is('Barge')")
+
+
+def test_a_mail_has_a_head(browser: Any, address: str) -> None:
+    with reader(browser, address, "reeds.eml", "reeds pond") as page:
+        head = without_scores(page.text_content("#contents dl"))
+        for text in ("Ann <ann@example.org>", "Bob <bob@example.org>", "2026", "Reeds"):
+            assert text in head
+        quoted = without_scores(page.text_content("#contents .quoted"))
+        assert quoted == "> Where do reeds grow?"
+        link = page.locator("#contents a")
+        assert link.get_attribute("href") == "https://example.org/pond?a=1"
+        assert any("reedsgrow" in text for text in page.evaluate(MARKED).values())
+
+
+def test_a_pdf_has_pages_that_open_the_file(browser: Any, address: str) -> None:
+    """Both the link of a page and the file's, at the page of the best segment."""
+    with reader(browser, address, "willow.pdf", "willow") as page:
+        pages = page.locator("#contents section")
+        assert pages.locator("h3").all_text_contents() == ["Page 1", "Page 2"]
+        assert letters(PAGES[1]) in page.evaluate(MARKED).values()
+        link = pages.nth(1).locator("a")
+        assert link.get_attribute("href") == "/files/willow.pdf#page=2"
+        best = page.locator("#contents .segment[data-rank='0']")
+        number = best.locator("xpath=ancestor::section/h3").inner_text().split()[1]
+        href = page.get_attribute("#reader-source a", "href")
+        assert href == f"/files/willow.pdf#page={number}"
+
+
+def test_evidence_that_is_not_shown_opens_the_plain_text(browser: Any, address: str) -> None:
+    """As a comment in Markdown; the formatted document can be had, without a wrong mark."""
+    with reader(browser, address, "heron.md", "pelican bay") as page:
+        assert page.get_attribute("#contents", "class") == "plain"
+        assert "evidence could not be found" in page.inner_text("#reader-note")
+        assert any("pelican" in text for text in page.evaluate(MARKED).values())
+        page.click("#view-choice button[value=formatted]")
+        assert list(page.evaluate(MARKED).values()) == [letters("A heron fishes in the lake.")]
+
+
+def test_a_very_long_document_is_plain_text(browser: Any, address: str) -> None:
+    with reader(browser, address, "long.md", "sloth") as page:
+        assert page.get_attribute("#contents", "class") == "plain"
+        assert "more than 200,000 characters" in page.inner_text("#reader-note")
+        assert page.is_hidden("#view-choice")
+        assert page.locator("#contents .segment").count() == 256
+
+
+@pytest.mark.parametrize("doc_id", ["hostile.html", "hostile.md", "hostile.eml"])
+def test_nothing_runs(browser: Any, address: str, doc_id: str) -> None:
+    """No script, handler, style or request of a document or its title; see `reader`."""
+    with reader(browser, address, doc_id, "zebra") as page:
+        assert page.get_attribute("#contents", "class") in ("rendered", "mail", "plain")
+        for view in ("plain", "formatted"):
+            if page.is_visible("#view-choice"):
+                page.click(f"#view-choice button[value={view}]")
+            found = (
+                "#contents :is(script, style, img, svg, form, input, iframe, object, link, video)"
+            )
+            assert page.locator(found).count() == 0
+            assert page.locator("#contents [onclick], #contents [style]:not(.segment)").count() == 0
+            for link in page.locator("#contents a[href]").all():
+                assert str(link.get_attribute("href")).startswith(("https:", "#"))
+                link.dispatch_event("click")
+        page.wait_for_timeout(200)
+        assert page.locator("#reader h2 *").count() == 0
+        assert page.locator("dialog[open]").count() == 1
