@@ -213,13 +213,18 @@ def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
 def test_control_characters_of_documents_are_not_printed(here: Path) -> None:
     """Neither in hits nor in messages; the JSON output escapes them."""
     hostile = "\x1b]0;owned\x07 \x1b[31m birch \x9b2J canoe\x7f"
+    hostile += "\u202egnp.evil\u202c \u2067 \u2028"  # another direction, another line
     record = {"id": "a\x1bb", "title": hostile, "text": f"A {hostile}. {hostile}"}
     Path("hostile.jsonl").write_text(json.dumps(record))
     birchbark("index", "hostile.jsonl", "--to", "hostile")
+    controls = set("\x1b\x07\x9b\x7f\u202e\u202c\u2067\u2028")
     for options in (("--model", "model"), ("--first-stage-only",)):
         out, messages = birchbark("search", "hostile", "birch", *options)[:2]
         assert "birch" in out
-        assert not set(out + messages) & set("\x1b\x07\x9b\x7f")
+        assert not set(out + messages) & controls
+    out = birchbark("search", "hostile", "birch", "--first-stage-only", "--json")[0]
+    assert json.loads(out)["title"] == hostile
+    assert not set(out) & controls
     assert "\x1b" not in birchbark("search", "no\x1bwhere", "birch", status=2)[1]
 
 

@@ -69,6 +69,7 @@ def test_unknown_host_names_are_rejected(client: Any) -> None:
     for host in ("localhost:8000", "127.0.0.1:1", "[::2]:8000", "LOCALHOST", "192.168.7.7"):
         assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 200
     evil = ("evil.example", "localhost.evil.example", "[evil]", "127.0.0.1.evil", "localhost@evil")
+    evil += ("127.0.0.1:80@evil.example", "localhost:80/evil", "localhost:x", "[::1]evil:80")
     for host in (*evil, ""):
         assert service.post("/search", json=SEARCH, headers={"host": host}).status_code == 421
 

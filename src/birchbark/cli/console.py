@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import click
 
 from birchbark.show.plural import plural
-from birchbark.show.printable import printable
+from birchbark.show.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from birchbark.collection.parsing.intake import Intake
@@ -40,7 +39,7 @@ def notify(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a value on standard output as JSON, for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(printable_json(value, indent=2))
 
 
 @contextmanager

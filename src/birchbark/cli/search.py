@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -164,11 +163,12 @@ def _open_scorers(rankers: Sequence[Ranker]) -> None:
 def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
     from birchbark.pipeline.answers.hit_fields import hit_fields
     from birchbark.pipeline.reading_summary import reading_summary
+    from birchbark.show.printable import printable_json
     from birchbark.show.terminal import show_hits
 
     if as_json:
         of_answer = {"exact": answer.stats.exact, "stats": reading_summary(answer.stats, rankers)}
         for hit in answer.hits:
-            click.echo(json.dumps(hit_fields(hit) | of_answer, ensure_ascii=False))
+            click.echo(printable_json(hit_fields(hit) | of_answer))
     else:
         show_hits(answer.hits, rankers[-1].scorer.kind if rankers else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
+import re
 import time
 from collections.abc import Collection
 from ipaddress import ip_address
@@ -23,6 +24,7 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::[0-9]{0,5})?", re.ASCII)
 HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
@@ -171,7 +173,6 @@ def _password(credentials: bytes) -> bytes:
 
 
 def _host(header: str) -> str:
-    """Return the host name in a Host header, without the port."""
-    if header.startswith("["):
-        return header.partition("]")[0] + "]"
-    return header.partition(":")[0].lower()
+    """Return the host name in a Host header, without the port; empty if it is malformed."""
+    found = _HOST.fullmatch(header)
+    return found[1].lower() if found else ""
