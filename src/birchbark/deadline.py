@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError, require_number
+from birchbark.errors import DeadlineError, InputError, require_number
 
 BATCH_TOKENS = 4096  # 1 s of MiniLM, 10 s of BERT-base: the work lost when a process is killed
 FIRST_TOKENS = 64  # size of the first batch, which measures the speed
@@ -42,7 +42,7 @@ class Deadline:
         require_number("budget", budget)
         if budget is not None and math.isnan(budget):
             raise InputError("budget is out of range", wanted="seconds", found=str(budget))
-        self._clock, self._on_batch = clock, on_batch
+        self._clock, self.on_batch = clock, on_batch
         self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
         self._batch_start = 0.0
         self._seconds_per_token = 0.0
@@ -62,20 +62,26 @@ class Deadline:
         """The number of seconds left, 0 or more; infinity without a deadline."""
         return max(0.0, self._end - self._clock()) if self.exists else math.inf
 
+    def check(self, what: str) -> None:
+        """Call `on_batch`; raise DeadlineError if the time is up. what: is not complete then."""
+        self.on_batch()
+        if self.passed:
+            raise DeadlineError(f"time does not suffice for {what}", remedy="a shorter query")
+
     def part(self, share: float) -> Deadline:
         """Return a deadline after this share of the remaining time; it measures its own speed."""
         if not self.exists:
             return self
         now = self._clock()
         budget = share * max(0.0, self._end - now) / (1 - RESERVE)
-        return Deadline(budget, self._clock, on_batch=self._on_batch)
+        return Deadline(budget, self._clock, on_batch=self.on_batch)
 
     def next_batch(self, lengths: NDArray[np.intp]) -> int:
         """Return how many of the next inputs to score now; 0 if not even the first is in time.
 
         lengths: the number of tokens of each input.
         """
-        self._on_batch()
+        self.on_batch()
         self._batch_start = self._clock()
         remaining = self._end - self._batch_start
         if not self.exists:

@@ -226,7 +226,7 @@ def test_late_phrases(index: Index) -> None:
     first = allowed_documents(index, query, lambda: next(times), known)
     assert not first.exact
     assert sum(int(mask.sum()) for mask in first.masks.values()) in range(1, len(WITH_PHRASE))
-    again = chain([False] * (len(index.parts) - 1), repeat(True))
+    again = chain([False] * (len(index) - 1 + len(index.parts)), repeat(True))
     assert allowed_documents(index, query, lambda: next(again), known).exact
     answer = Searcher(index, Ranker(WordScorer())).search('"steam engine"', 10, NO_TIME)
     assert {hit.document.doc_id for hit in answer.hits} == WITH_PHRASE

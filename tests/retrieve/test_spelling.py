@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,36 @@ def test_an_analyzer_without_stems(tmp_path: Path) -> None:
     documents = [Document(str(n), {"text": text}) for n, text in enumerate(TEXTS)]
     index = build_index(documents, tmp_path / "plain", Schema(analyzer="plain"))
     assert correct_query(index, "libary") == "library"
+
+
+def test_many_words_of_a_large_vocabulary(tmp_path: Path) -> None:
+    """The time does not grow with the vocabulary: no term is looked at whose beginning differs."""
+    chance = random.Random(5)
+    invented = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(40_000)]
+    documents = [
+        Document(str(n), {"text": " ".join(invented[n : n + 1000])}) for n in range(0, 40_000, 1000)
+    ]
+    index = build_index(documents, tmp_path / "index", Schema(analyzer="plain"))
+    correct_query(index, "abcdefgh")  # compiles
+    query = " ".join("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(248))
+    start = time.thread_time()
+    correct_query(index, query)
+    assert time.thread_time() - start < 5
+
+
+def test_it_is_asked_before_each_step_whether_to_go_on(words: Index) -> None:
+    """Before the terms of each word are compared, and before each document is read."""
+    steps = 0
+
+    def check() -> None:
+        nonlocal steps
+        steps += 1
+
+    correct_query(words, "libary recieve xyzzyx", check)
+    assert steps > 5
+
+    def late() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        correct_query(words, "libary", late)

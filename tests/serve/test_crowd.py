@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Event
 from typing import Any
 
@@ -21,6 +22,7 @@ from birchbark.records import Document, Float32s, Ids
 from birchbark.retrieve.query_language import literal_query
 from birchbark.serve.admission import AdmissionControl, BusyError
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
+from birchbark.serve.app import application, fastapi_app
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import Limits
 from birchbark.serve.schemas import SearchRequest
@@ -445,3 +447,112 @@ def test_a_request_too_large_for_an_idle_service_gets_413(client: Any) -> None:
         request = {"query": "birch", "documents": texts}
         both = [pool.submit(service.post, "/v2/rerank", json=request) for _ in range(2)]
         assert {one.result().status_code for one in both} == {503}
+
+
+WORK_WITHOUT_SCORING = [
+    ("correct", "/spelling?query=brich"),
+    ("facets", "/facets?query=birch"),
+    ("documents", "/documents/canoe"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), WORK_WITHOUT_SCORING)
+def test_work_that_does_not_score_has_a_time_limit(
+    client: Any, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
+    """A client gets 503 after the maximum time, and the slot is released when the work ends."""
+    service = client(Ranker(WordScorer()), Limits(budget=0.2, max_time=0.2))
+    inner, go = service.app.service, Event()
+    real = getattr(inner.searcher, method)
+
+    def blocked(*arguments: Any, **options: Any) -> Any:
+        assert go.wait(20)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(inner.searcher, method, blocked)
+    answer = service.get(path)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["wanted"] == "an answer within 0.2 s"
+    assert inner.admission.active == 1
+    monkeypatch.undo()
+    go.set()
+    while inner.admission.active:
+        time.sleep(0.01)
+    assert service.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), WORK_WITHOUT_SCORING[:2])
+def test_work_that_does_not_score_ends_after_a_disconnect(
+    client: Any, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
+    """At its next step, however many there would be; its thread is free for others."""
+    inner = client(Ranker(WordScorer()), Limits(budget=20)).app.service
+    real, started, ended = getattr(inner.searcher, method), Event(), Event()
+
+    def endless(*arguments: Any, on_batch: Any, **options: Any) -> Any:
+        def slow() -> None:
+            started.set()
+            time.sleep(0.01)
+            on_batch()
+
+        try:
+            while True:
+                real(*arguments, on_batch=slow, **options)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(inner.searcher, method, endless)
+
+    async def leave() -> None:
+        gone = asyncio.Event()
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path.partition("?")[0],
+            "query_string": path.partition("?")[2].encode(),
+            "headers": [(b"host", b"testserver")],
+        }
+        messages = [{"type": "http.request", "body": b""}]
+
+        async def receive() -> dict[str, Any]:
+            if messages:
+                return messages.pop()
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            pass
+
+        answering = asyncio.create_task(application(inner)(scope, receive, send))
+        async with asyncio.timeout(15):
+            while not started.is_set():
+                await asyncio.sleep(0.01)
+            gone.set()
+            await answering
+            while inner.admission.active:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(leave())
+    assert ended.is_set()
+
+
+def test_every_route_that_reads_the_disk_is_admitted(client: Any, tmp_path: Path) -> None:
+    """Under overload they are refused; files of the page and the state of the service are not."""
+    service = client(reports=tmp_path)
+    inner = service.app.service
+    inner.admission.active += inner.limits.max_requests
+    served = {
+        path: service.get(path).status_code
+        for path in (
+            *("/spelling?query=q", "/facets?query=q", "/search?q=q", "/documents/d"),
+            *("/files/d", "/about", "/reports/", "/reports/r", "/reports/r/", "/reports/r/p.html"),
+            *("/readyz", "/", "/docs", "/page/page.js", "/healthz", "/metrics", "/openapi.json"),
+        )
+    }
+    inner.admission.active -= inner.limits.max_requests
+    refused = [path for path, status in served.items() if status == 503]
+    assert refused == [*served][:11]
+    scoring = {"/search/stream", "/documents", "/attention", "/v1/rerank", "/v2/rerank", "/rerank"}
+    by_id = {"/documents/{doc_id}", "/files/{doc_id}"}
+    asked = {path.partition("?")[0] for path in served}
+    assert set(fastapi_app(inner).openapi()["paths"]) <= asked | scoring | by_id

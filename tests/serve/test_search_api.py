@@ -339,7 +339,7 @@ def test_openapi_describes_every_route(client: Any) -> None:
         "/documents", "/documents/{doc_id}", "/attention",
         "/healthz", "/readyz", "/metrics", "/v1/rerank", "/v2/rerank", "/rerank",
     }  # fmt: skip
-    assert service.get("/readyz").json() == {"status": "ready"}
+    assert service.get("/readyz").json() == {"status": "ready", "failing": []}
     page = service.get("/docs").text
     assert re.findall(r'(?:src|href)="(.)', page) == ["/"] * page.count('="/')
 

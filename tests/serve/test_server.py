@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -122,3 +127,36 @@ def test_small_packets_are_sent_at_once() -> None:
             return result
 
     assert asyncio.run(option())
+
+
+HANGS = """
+import sys, time
+from birchbark.serve import server
+
+server.CLOSE_SECONDS = 0.5
+
+async def application(scope, receive, send):
+    while (await receive())["type"] != "lifespan.shutdown":
+        await send({"type": "lifespan.startup.complete"})
+    time.sleep(60)  # as a thread that is waited for, and does not end
+
+with server.open_socket("127.0.0.1", 0) as listening:
+    print("ready", flush=True)
+    server.run(application, listening, 1)
+"""
+
+
+def test_the_process_ends_whatever_hangs() -> None:
+    """After SIGTERM, a thread that does not end is shown on standard error, and left."""
+    command = [sys.executable, "-c", HANGS]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stderr
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(1)  # until it handles signals
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(15) == 1
+            assert "in application" in process.stderr.read()
+        finally:
+            process.kill()

@@ -108,6 +108,10 @@ class PartField:
         """Return all terms, sorted."""
         return self.part.terms.take(range(self.first_term, self.end_term))
 
+    def similar_terms(self, term: str, allowed: int) -> dict[str, int]:
+        """Return the terms that differ in at most `allowed` letters, and in how many."""
+        return self.part.terms.similar(term, allowed, self.first_term, self.end_term)
+
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return each term's number in the part; −1 for one that does not occur in the field."""
         wanted = tuple(terms)

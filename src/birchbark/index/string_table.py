@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from birchbark.compiled import compiled
 from birchbark.index.arrays import map_array, map_bytes, save_array, smallest_uint
+from birchbark.index.similar_strings import similar_strings
 
 
 def write_strings(path: Path, strings: Sequence[str], *, runs: bool = False) -> None:
@@ -103,6 +104,15 @@ class StringTable:
         limits = (begin, len(self) if end is None else end)
         _search((self._bytes, self._offsets, order), limits, (data, offsets), numbers)
         return numbers
+
+    def similar(self, string: str, allowed: int, begin: int, end: int) -> dict[str, int]:
+        """Return the strings that differ in at most `allowed` letters, and in how many they do.
+
+        begin, end: the range of numbers to look at, which must be sorted; see `similar_strings`.
+        """
+        table = (self._bytes, self._offsets)
+        numbers, differences = similar_strings(table, string, allowed, begin, end)
+        return dict(zip(self.take(numbers), differences.tolist(), strict=True))
 
     def raw(self, number: int) -> bytes:
         """Return the UTF-8 of the string with this number."""

@@ -242,7 +242,12 @@ class Searcher:
         return answer if exact and all_read else answer.as_inexact()
 
     def facets(
-        self, query: str | ParsedQuery, filters: Mapping[str, str] | None = None
+        self,
+        query: str | ParsedQuery,
+        filters: Mapping[str, str] | None = None,
+        budget: float | None = None,
+        *,
+        on_batch: Callable[[], object] = lambda: None,
     ) -> list[Facet]:
         """Count the values of keyword fields among a search's candidates.
 
@@ -253,17 +258,26 @@ class Searcher:
         Args:
             query: The query.
             filters: The filters of the search. Defaults to None: none.
+            budget: Maximum time in seconds. Defaults to None: no limit.
+            on_batch: Called before each document is read; an exception that it raises ends the
+                work. Does nothing by default.
 
         Raises:
             InputError: A filter is by a field that is not a keyword field.
+            DeadlineError: The budget does not suffice.
         """
-        snapshot = self._last.get()
+        snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
         parsed = _parsed(snapshot, query)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
 
         def candidates(filters: Mapping[str, str]) -> list[Document]:
-            engine = self._quick(snapshot, snapshot.engine_for(bool(self.rankers)), parsed, filters)
-            return engine.documents(engine.rank(parsed.words, depth).doc_ids)
+            usual = snapshot.engine_for(bool(self.rankers))
+            engine = self._quick(snapshot, usual, parsed, filters, on_batch)
+            found = list[Document]()
+            for doc_id in engine.rank(parsed.words, depth).doc_ids:
+                deadline.check("the counts")
+                found += engine.documents([doc_id])
+            return found
 
         given = filters or {}
         allowed, facets = candidates(given), list[Facet]()
@@ -279,11 +293,12 @@ class Searcher:
         engine: IndexEngine | DenseEngine,
         query: ParsedQuery,
         filters: Mapping[str, str] | None,
+        on_batch: Callable[[], object] = lambda: None,
     ) -> IndexEngine | DenseEngine:
         """Return the engine for a query where nothing is scored."""
         if filters:
             engine = engine.filtered(filters)
-        engine, _ = snapshot.narrowed(engine, query, Deadline(QUICK_SECONDS))
+        engine, _ = snapshot.narrowed(engine, query, Deadline(QUICK_SECONDS, on_batch=on_batch))
         if self._remote:
             engine = engine.ranking_by(self._remote.search(lambda: QUICK_SECONDS))
         return engine
@@ -310,13 +325,29 @@ class Searcher:
         by_terms = bool(len(engine.rank(parsed.words, 1)))
         return search_notes(snapshot.index, parsed, filters or {}, answer.hits, by_terms=by_terms)
 
-    def correct(self, query: str | ParsedQuery) -> str | None:
+    def correct(
+        self,
+        query: str | ParsedQuery,
+        budget: float | None = None,
+        *,
+        on_batch: Callable[[], object] = lambda: None,
+    ) -> str | None:
         """Return the query without its likely misspellings, None if none seems misspelt.
 
         Only words and phrases that are looked for are corrected.
+
+        Args:
+            query: The query.
+            budget: Maximum time in seconds. Defaults to None: no limit.
+            on_batch: Called before each step; an exception that it raises ends the work. Does
+                nothing by default.
+
+        Raises:
+            DeadlineError: The budget does not suffice.
         """
-        snapshot = self._last.get()
-        return correct_parsed(snapshot.index, _parsed(snapshot, query))
+        snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
+        parsed = _parsed(snapshot, query)
+        return correct_parsed(snapshot.index, parsed, lambda: deadline.check("the spelling"))
 
     def evidence(
         self,

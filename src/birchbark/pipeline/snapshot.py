@@ -109,7 +109,12 @@ class Snapshot:
             )
         seconds = max(PHRASE_SECONDS, PHRASE_SHARE * deadline.remaining)
         until = Deadline(seconds if deadline.exists else None)
-        allowed = allowed_documents(self.index, query, lambda: until.passed, self._phrases)
+
+        def is_late() -> bool:
+            deadline.on_batch()
+            return until.passed
+
+        allowed = allowed_documents(self.index, query, is_late, self._phrases)
         only_stop_words = query.phrases and not self.index.analyzer.terms(query.words)
         return engine.allowing(allowed.masks, ALL if only_stop_words else None), allowed.exact
 

@@ -26,7 +26,6 @@ from birchbark.text.analyzer import PARTS, Analyzer, analyzer
 from birchbark.text.normal_form import normal_form
 from birchbark.text.words import words
 
-READ_AT_ONCE = 64  # documents, before it is asked again whether time is up
 REMEMBERED = 100_000_000  # documents of all phrases together, a byte each
 UNREAD, HAS, LACKS = 0, 1, 2  # what is known of a document and a phrase
 
@@ -181,12 +180,10 @@ def _read(
     """
     states = known.states(index, phrase)
     for part, mask, late, state in zip(index.parts, masks, unread, states, strict=True):
-        numbers = np.flatnonzero(mask & (state == UNREAD))
-        for begin in range(0, len(numbers), READ_AT_ONCE):
-            if is_late():
-                break
-            for number, document in _documents(index, part, numbers[begin : begin + READ_AT_ONCE]):
-                state[number] = HAS if phrase.is_in(document, index.fields) else LACKS
+        documents = _documents(index, part, np.flatnonzero(mask & (state == UNREAD)))
+        while not is_late() and (found := next(documents, None)):
+            number, document = found
+            state[number] = HAS if phrase.is_in(document, index.fields) else LACKS
         late |= mask & (state == UNREAD)
         mask &= state != LACKS
 
@@ -196,6 +193,5 @@ def _documents(
 ) -> Iterator[tuple[int, Document]]:
     """Yield documents of a part, which are not cached: most are read for a phrase only."""
     with part.reporting_damage():
-        stored = part.stored_fields.take(numbers.tolist())
-    for number, fields in stored.items():
-        yield number, Document("", fields, index.read_fields)
+        for number, fields in part.stored_fields.iterate(numbers.tolist()):
+            yield number, Document("", fields, index.read_fields)

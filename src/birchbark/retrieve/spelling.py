@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,23 +19,26 @@ FEWEST = 2  # documents that a similar word is in, unless there are only a few h
 BEGINNING = 3  # letters that a word and its stem have in common
 CONSIDERED = 5  # similar terms of which documents are read
 SEEN_DOCUMENTS = 3  # that are read to learn how a term is written
+SEEN_CHARACTERS = 100_000  # of each of them
+
+Check = Callable[[], object]
 
 
-def correct_parsed(index: Index, query: ParsedQuery) -> str | None:
+def correct_parsed(index: Index, query: ParsedQuery, check: Check = lambda: None) -> str | None:
     """Return a query with its words and phrases corrected by `correct_query`; None if none was.
 
     What it leaves out, and its filters, stay as they are.
     """
     read = (PartKind.TEXT, PartKind.PHRASE)
     corrected = [
-        (part.kind in read and correct_query(index, part.source)) or part.source
+        (part.kind in read and correct_query(index, part.source, check)) or part.source
         for part in query.parts
     ]
     text = "".join(corrected)
     return text if text != str(query) else None
 
 
-def correct_query(index: Index, query: str) -> str | None:
+def correct_query(index: Index, query: str, check: Check = lambda: None) -> str | None:
     """Return the query with each word that seems misspelt replaced by a similar one.
 
     These are words that occur in no document, or for which there is a similar one in fifty times as
@@ -44,26 +47,30 @@ def correct_query(index: Index, query: str) -> str | None:
     similar ones the one that is in most documents. Words with digits, short words, and words
     without a similar one stay.
 
-    Returns None if nothing was replaced.
+    check: called before each step; what it raises ends the work. Returns None if nothing was
+    replaced.
     """
     corrected, at = [], 0
     for word, begin, end in placed_words(query):
-        better = _correct_word(index, word)
+        better = _correct_word(index, word, check)
         corrected += [query[at:begin], query[begin:end] if better == word else better]
         at = end
     text = "".join([*corrected, query[at:]])
     return text if text != query else None
 
 
-def _correct_word(index: Index, word: str) -> str:
+def _correct_word(index: Index, word: str, check: Check) -> str:
     from rapidfuzz.distance import OSA
 
     terms = index.analyzer.terms(word)
     if len(terms) != 1 or not word.isalpha() or len(word) < SHORTEST:
         return word
-    similar = {t: df for field in index.fields for t, df in _similar_terms(index, terms[0], field)}
+    similar: dict[str, int] = {}
+    for field in index.fields:
+        check()
+        similar |= _similar_terms(index, terms[0], field)
     # Terms may be stems, which are similar more often than the words that they stand for.
-    found = [(_as_written(index, term, word), df) for term, df in similar.items()]
+    found = [(_as_written(index, term, word, check), df) for term, df in similar.items()]
     ranked = [
         (distance, -df, written)
         for written, df in found
@@ -83,32 +90,30 @@ def _similar_terms(index: Index, term: str, field: str) -> list[tuple[str, int]]
     There are none if `term` itself is not much rarer. Of equally near ones the most frequent comes
     first.
     """
-    from rapidfuzz import process
-    from rapidfuzz.distance import OSA
-
     number, allowed = index.field_number(field), _allowed(term)
-    distances: dict[str, float] = {}
+    distances: dict[str, int] = {}
     for part in index.parts:
         with part.reporting_damage():
-            known = part.fields[number].terms()
-        found = process.extract(term, known, scorer=OSA.distance, score_cutoff=allowed, limit=None)
-        distances |= {similar: distance for similar, distance, _ in found if similar.isalpha()}
+            found = part.fields[number].similar_terms(term, allowed)
+        distances |= {similar: n for similar, n in found.items() if similar.isalpha()}
     frequencies = index.document_frequencies(list(distances), field)
     least = max(RARER * frequencies.pop(term, 0), min(FEWEST, len(index) // 100))
     frequent = [(similar, df) for similar, df in frequencies.items() if df >= least]
     return sorted(frequent, key=lambda one: (distances[one[0]], -one[1], one[0]))[:CONSIDERED]
 
 
-def _as_written(index: Index, term: str, instead_of: str) -> str:
-    """Return how documents write a term, which may be a stem.
+def _as_written(index: Index, term: str, instead_of: str, check: Check) -> str:
+    """Return how the beginnings of a few documents write a term, which may be a stem.
 
     Of several spellings, the nearest to `instead_of` is taken, which is returned if there is none.
     """
     from rapidfuzz.distance import OSA
 
     spellings: Counter[str] = Counter()
-    for document in index.documents(_documents_with(index, term)):
-        text = " ".join(document.fields.values())
+    for doc_id in _documents_with(index, term):
+        check()
+        (document,) = index.documents([doc_id])
+        text = " ".join(document.fields.values())[:SEEN_CHARACTERS]
         spelt = (w for w in map(str.lower, words(text)) if w.startswith(term[:BEGINNING]))
         counts = Counter(spelt)
         spellings += Counter({w: n for w, n in counts.items() if index.analyzer.terms(w) == [term]})

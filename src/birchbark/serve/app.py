@@ -15,7 +15,7 @@ from birchbark.serve.error_responses import ERROR_STATUSES, add_error_handlers
 from birchbark.serve.middleware import ServiceMiddleware
 from birchbark.serve.page_routes import page_routes
 from birchbark.serve.rerank_routes import rerank_routes
-from birchbark.serve.schemas import ErrorResponse
+from birchbark.serve.schemas import ErrorResponse, ReadyResponse
 from birchbark.serve.search_routes import search_routes
 from birchbark.serve.service import Service
 from birchbark.serve.strict_parameters import check_parameters
@@ -64,10 +64,10 @@ def fastapi_app(service: Service, key: str | None = None, reports: Path | None =
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["service"])
-    def ready() -> dict[str, str]:
+    def ready() -> ReadyResponse:
         """Report that a search would be answered; 503 under overload or if the index is gone."""
         service.check()
-        return {"status": "ready"}
+        return ReadyResponse(failing=service.failing)
 
     dependencies = [Depends(check_parameters)]
     if key is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from birchbark.pipeline.upkeep.folder_index import (
@@ -12,6 +12,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     folder_state,
     sync_folder,
 )
+from birchbark.records import Document
 from birchbark.serve.background_thread import BackgroundThread
 from birchbark.show.plural import plural
 
@@ -27,8 +28,7 @@ class BackgroundSync(BackgroundThread):
         self, index: Path, folders: Sequence[Path], report: Callable[[str], object]
     ) -> None:
         """report: called with messages, in the thread."""
-        name, failure = "birchbark-sync", "changed files are not read, but searches work"
-        super().__init__(name, failure, report)
+        super().__init__("sync", "changed files are not read, but searches work", report)
         self._index, self._folders = index, folders
         self._change: Change
         self._retry_when = time.monotonic() + RETRY_SECONDS
@@ -46,7 +46,9 @@ class BackgroundSync(BackgroundThread):
         seconds = time.monotonic() - start
         if changed:
             intake = folder_state(self._index).source.intake()
-            found = sync_folder(self._index, self._change, self._folders, intake)
+            found = sync_folder(
+                self._index, self._change, self._folders, intake, watch=self._until_stopped
+            )
             synced = time.monotonic() - start
             self._retry_when = start + synced + max(RETRY_SECONDS, WATCH_SHARE * synced)
             self._tell([f"skipped {error}" for error in intake.skipped])
@@ -59,6 +61,12 @@ class BackgroundSync(BackgroundThread):
                     f"{found.replaced:,} changed, {found.deleted:,} deleted"
                 )
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
+
+    def _until_stopped(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the documents; the thread ends before the next one when the service ends."""
+        for document in documents:
+            self._wait(0)
+            yield document
 
     def _tell(self, messages: list[str]) -> None:
         """Report those messages that were not among the last ones."""

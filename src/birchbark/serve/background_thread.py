@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Thread
 
 from birchbark.errors import BirchbarkError
 
+LOG = logging.getLogger("birchbark.serve")
 MAX_RETRY_SECONDS = 60.0
 REPORTED_FAILURES = 3  # in succession; fewer are normal while another process writes
 
@@ -17,13 +20,21 @@ class _StoppedError(Exception):
 
 
 class BackgroundThread(ABC):
-    """Repeats work in a thread. Errors are reported, and the work is tried again."""
+    """Repeats work in a thread. Whatever it raises is reported, and the work is tried again.
+
+    Attributes:
+        name: What the work is, in one word.
+        failures: Number of failures in succession; 0 while the work succeeds.
+        failing: What the last of several failures in succession means, and its reason, without
+            paths; empty while the work succeeds.
+    """
 
     def __init__(self, name: str, failure: str, report: Callable[[str], object]) -> None:
-        """name: of the thread. failure: what an error means. report: called with messages."""
+        """failure: what an error means. report: called with messages."""
+        self.name, self.failures, self.failing = name, 0, ""
         self._failure, self._report = failure, report
         self._stopping = Event()
-        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread = Thread(target=self._run, name=f"birchbark-{name}", daemon=True)
         self._reported = ""
 
     def start(self) -> None:
@@ -41,19 +52,35 @@ class BackgroundThread(ABC):
         """Do what is to be done, and return the seconds until it is repeated."""
 
     def _run(self) -> None:
-        failures = 0
-        while True:
+        while not self._stopping.is_set():
             try:
                 seconds = self._work()
-                failures = 0
-                self._wait(seconds)
+                self._succeeded()
             except _StoppedError:
                 return
-            except (BirchbarkError, OSError) as error:
-                failures += 1
-                if failures >= REPORTED_FAILURES:
-                    self._report_once(f"{self._failure}: {error}")
-                self._stopping.wait(min(2.0 ** min(failures - 1, 10), MAX_RETRY_SECONDS))
+            except BaseException as error:  # compiled libraries raise others than Exception
+                seconds = self._failed(error)
+            self._stopping.wait(seconds)
+
+    def _succeeded(self) -> None:
+        """Note that the work, or a part that was to be tried again, has succeeded."""
+        self.failures, self.failing = 0, ""
+
+    def _failed(self, error: BaseException) -> float:
+        """Note a failure, and return the seconds until the work is tried again."""
+        self.failures += 1
+        if self.failures >= REPORTED_FAILURES:
+            self.failing = f"{self._failure}: {_reason(error)}"
+            with suppress(Exception):  # nobody may read the messages any more
+                self._report_failure(error)
+        return min(2.0 ** min(self.failures - 1, 10), MAX_RETRY_SECONDS)
+
+    def _report_failure(self, error: BaseException) -> None:
+        expected = isinstance(error, (BirchbarkError, OSError))
+        message = f"{self._failure}: {error if expected else repr(error)}"
+        if message != self._reported and not expected:
+            LOG.error("%s", self._failure, exc_info=error)
+        self._report_once(message)
 
     def _wait(self, seconds: float) -> None:
         """Wait; an exception ends the thread when the service ends."""
@@ -64,3 +91,10 @@ class BackgroundThread(ABC):
         if message != self._reported:
             self._report(message)
         self._reported = message
+
+
+def _reason(error: BaseException) -> str:
+    """Return what went wrong, without the files that it concerns."""
+    if isinstance(error, BirchbarkError):
+        return error.what
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__

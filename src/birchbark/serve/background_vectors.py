@@ -29,7 +29,7 @@ class BackgroundVectors(BackgroundThread):
     def __init__(self, vectors: MissingVectors, report: Callable[[str], object]) -> None:
         """report: called with messages, in the thread."""
         failure = "vectors cannot be computed, but searches work"
-        super().__init__("birchbark-vectors", failure, report)
+        super().__init__("vectors", failure, report)
         self._vectors = vectors
         self._active: Callable[[], int] = lambda: 0
         self._start: float | None = None  # of computing, since all documents had vectors
@@ -64,6 +64,7 @@ class BackgroundVectors(BackgroundThread):
                 if missing >= SLICE_DOCUMENTS:
                     self._report(f"computing vectors of {plural(missing, 'document')} while idle")
             self._computed += self._vectors.compute_slice(self._wait_until_idle)
+            self._succeeded()
         if self._start and self._computed >= SLICE_DOCUMENTS:
             documents, seconds = plural(self._computed, "document"), time.monotonic() - self._start
             self._report(f"computed vectors of {documents} in {seconds:,.0f} s")

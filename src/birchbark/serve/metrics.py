@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily
@@ -51,6 +51,14 @@ class Metrics:
         name = "birchbark_documents_without_vectors"
         description = "Documents whose vectors are still to be computed while the service is idle."
         Gauge(name, description, registry=self._registry).set_function(documents)
+
+    def watch_background(self, failures: Mapping[str, Callable[[], int]]) -> None:
+        """Export how often work in the background has failed. failures: by the name of the work."""
+        name = "birchbark_background_failures"
+        description = "Failures in succession of work in the background; 0 while it succeeds."
+        gauge = Gauge(name, description, ["work"], registry=self._registry)
+        for work, count in failures.items():
+            gauge.labels(work).set_function(count)
 
     def count_search(self, answer: SearchResponse) -> None:
         """Count an answered search."""

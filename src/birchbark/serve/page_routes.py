@@ -5,22 +5,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top, TopMean
 from birchbark.pipeline.answers.example_queries import example_queries
+from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.render_document import render_document
 from birchbark.serve.search_routes import DocId
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention_page import attention_script
 from birchbark.show.draw_plot import colours
 
+T = TypeVar("T")
 MEDIA_TYPES = {
     "html": "text/html",
     "js": "text/javascript",
@@ -44,6 +47,10 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     }
     page_files |= {"colours.css": colours(), "attention.js": attention_script()}
 
+    async def read(request: Request, work: Callable[[], T]) -> T:
+        """Return the result of `work`, which reads the disk, in a thread."""
+        return await cancel_on_disconnect(request, service.run_quick(lambda *_: work()))
+
     @routes.get("/")
     async def page() -> Response:
         return _file_response("index.html", page_files["index.html"])
@@ -59,12 +66,12 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         return _file_response(name, page_files[name])
 
     @routes.get("/about")
-    async def about() -> dict[str, Any]:
+    async def about(request: Request) -> dict[str, Any]:
         rankers = service.searcher.rankers
         first = rankers[0] if rankers else None
         aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
-            **await service.run_quick(lambda: _describe_collection(service)),
+            **await read(request, lambda: _describe_collection(service)),
             "first_stage": service.searcher.first_stage_name,
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
@@ -79,12 +86,13 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "weights": list(aggregation.by_rank)
             if isinstance(aggregation, (Top, TopMean))
             else None,
+            "failing": service.failing,
             "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }
 
     @routes.get("/rendered/{doc_id:path}")
-    async def rendered(doc_id: DocId) -> dict[str, Any]:
+    async def rendered(doc_id: DocId, request: Request) -> dict[str, Any]:
         def exists(doc_id: str) -> bool:
             return service.searcher.index.find(doc_id) is not None
 
@@ -94,39 +102,33 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             (document,) = service.searcher.documents([doc_id])
             return asdict(render_document(document, service.files, exists))
 
-        return await service.run_quick(render)
+        return await read(request, render)
 
     @routes.get("/reports")
     async def redirect_to_reports() -> Response:
         return RedirectResponse("/reports/")
 
     @routes.get("/reports/")
-    def list_reports() -> Response:  # not async: reads the disk in a thread
-        studies, unlisted = _studies(reports)
+    async def list_reports(request: Request) -> Response:
+        studies, unlisted = await read(request, lambda: _studies(reports))
         rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(studies))
         if unlisted:
             rows += f"<li>{unlisted} more: only names of A-Z a-z 0-9 . - _ have links</li>"
         text = page_files["reports.html"].replace("{{ rows }}", rows or "<li>No reports yet.</li>")
         return _file_response("reports.html", text)
 
-    @routes.get("/reports/{name}")
-    def redirect_to_report(name: str) -> Response:  # links in a report are relative to its folder
-        _find_page(reports, name, REPORT)
+    @routes.get("/reports/{name}")  # links in a report are relative to its folder
+    async def redirect_to_report(name: str, request: Request) -> Response:
+        await read(request, lambda: _find_page(reports, name, REPORT))
         return RedirectResponse(f"/reports/{name}/")
 
     @routes.get("/reports/{name}/")
-    def report(name: str) -> Response:
-        return report_page(name, REPORT)
+    async def report(name: str, request: Request) -> Response:
+        return await report_page(name, REPORT, request)
 
     @routes.get("/reports/{name}/{page}")
-    def report_page(name: str, page: str) -> Response:
-        text = _find_page(reports, name, page).read_bytes()
-        policy = (
-            f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
-            f"img-src data:; script-src {_script_hashes(text)}; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
-        return Response(text, media_type="text/html", headers={"content-security-policy": policy})
+    async def report_page(name: str, page: str, request: Request) -> Response:
+        return await read(request, lambda: _report_response(_find_page(reports, name, page)))
 
     return routes
 
@@ -176,6 +178,17 @@ def _find_page(reports: Path | None, name: str, page: str) -> Path:
     if not pages[page].resolve().is_relative_to(reports.resolve()):
         raise NotFoundError("no such report")
     return pages[page]
+
+
+def _report_response(path: Path) -> Response:
+    """Return a page of a report, which may run its own scripts, but load nothing."""
+    text = path.read_bytes()
+    policy = (
+        f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+        f"img-src data:; script-src {_script_hashes(text)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return Response(text, media_type="text/html", headers={"content-security-policy": policy})
 
 
 def _script_hashes(page: bytes) -> str:

@@ -345,6 +345,16 @@ class DocumentsRequest(StrictRequest):
     )
 
 
+class ReadyResponse(BaseModel):
+    """That a search would be answered."""
+
+    status: Literal["ready"] = "ready"
+    failing: list[str] = Field(
+        description="What does not work in the background, such as reading changed files, and why. "
+        "Searches are answered all the same."
+    )
+
+
 class WriteResponse(BaseModel):
     """Numbers of changed documents; the changes are on disk and visible to the next search."""
 

@@ -5,7 +5,7 @@ The docstrings of the routes appear in /openapi.json.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from birchbark.errors import BirchbarkError, InputError
+from birchbark.pipeline.answers.facets import Facet
 from birchbark.records import Document
 from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.disconnect import cancel_on_disconnect
@@ -75,8 +76,11 @@ def search_routes(service: Service) -> APIRouter:
         The values of a field are counted without the filter of this field.
         """
         filters, parsed = parse_filters(filter), service.searcher.parse(query, literal=literal)
-        work = service.run_quick(lambda: service.searcher.facets(parsed, filters))
-        found = await cancel_on_disconnect(request, work)
+
+        def count(seconds: float, on_step: Callable[[], None]) -> list[Facet]:
+            return service.searcher.facets(parsed, filters, seconds, on_batch=on_step)
+
+        found = await cancel_on_disconnect(request, service.run_quick(count))
         return FacetsResponse(facets=[FacetResponse(**asdict(f)) for f in found])
 
     @routes.get("/spelling", tags=["search"])
@@ -85,8 +89,11 @@ def search_routes(service: Service) -> APIRouter:
     ) -> SpellingResponse:
         """Return the query without its likely misspellings."""
         parsed = service.searcher.parse(query, literal=literal)
-        work = service.run_quick(lambda: service.searcher.correct(parsed))
-        correction = await cancel_on_disconnect(request, work)
+
+        def correct(seconds: float, on_step: Callable[[], None]) -> str | None:
+            return service.searcher.correct(parsed, seconds, on_batch=on_step)
+
+        correction = await cancel_on_disconnect(request, service.run_quick(correct))
         return SpellingResponse(correction=correction)
 
     @routes.post(
@@ -123,13 +130,17 @@ def search_routes(service: Service) -> APIRouter:
         return await cancel_on_disconnect(request, found)
 
     @routes.get("/files/{doc_id:path}", tags=["documents"], response_class=Response)
-    def original_file(doc_id: DocId) -> Response:  # not async: reads the disk in a thread
+    async def original_file(doc_id: DocId, request: Request) -> Response:
         """Return the file that a document of a served folder was read from."""
-        is_document = service.searcher.index.find(doc_id) is not None
-        file = service.files.open(doc_id) if is_document else None
-        if file is None:
-            raise NotFoundError("no such file")
-        return send_file(file)
+
+        def find(seconds: float, on_step: Callable[[], None]) -> Response:
+            is_document = service.searcher.index.find(doc_id) is not None
+            file = service.files.open(doc_id) if is_document else None
+            if file is None:
+                raise NotFoundError("no such file")
+            return send_file(file)
+
+        return await cancel_on_disconnect(request, service.run_quick(find))
 
     @routes.post("/documents", tags=["documents"])
     async def add(body: DocumentsRequest) -> WriteResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import math
 import resource
@@ -24,6 +25,7 @@ SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve b
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
 WRITE_SECONDS = 20.0  # maximum time for which a client may read nothing of an answer
 UNSENT_BYTES = 1 << 14  # kernel's buffer: small, so that the client's progress is seen early
+CLOSE_SECONDS = 10.0  # after the last request, to finish writes and to end threads
 MAX_CONNECTIONS = 2_000
 OTHER_FILES = 256  # open files other than connections: parts of indexes, models
 
@@ -158,10 +160,22 @@ def _connection_limit() -> int:
     return max(1, min(MAX_CONNECTIONS, allowed - OTHER_FILES))
 
 
+class _Server(uvicorn.Server):
+    """A server whose process ends soon after it was told to, whatever its threads do."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn. A thread that does not end in time is shown on standard error."""
+        grace = self.config.timeout_graceful_shutdown or 0
+        faulthandler.dump_traceback_later(grace + CLOSE_SECONDS, exit=True, file=2)
+        await super().shutdown(sockets)
+        faulthandler.cancel_dump_traceback_later()
+
+
 def run(application: Any, listening: socket.socket, grace: float) -> None:
     """Serve until SIGTERM or SIGINT; then finish the requests that have begun.
 
-    grace: maximum number of seconds to finish them.
+    grace: maximum number of seconds to finish them. Whatever else is not finished CLOSE_SECONDS
+    later, such as an update of the index, is dropped, which leaves the index as it was before.
     """
     config = uvicorn.Config(
         application,
@@ -179,7 +193,7 @@ def run(application: Any, listening: socket.socket, grace: float) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     logging.getLogger("uvicorn.error").addFilter(_is_of_use)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at the end
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config).run(sockets=[listening])
 
 
 def _is_of_use(record: logging.LogRecord) -> bool:

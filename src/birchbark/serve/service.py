@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
@@ -47,6 +47,7 @@ from birchbark.serve.write_queue import WriteQueue
 from birchbark.show.attention_page import attention_data
 
 T = TypeVar("T")
+Work = Callable[[float, Callable[[], None]], T]  # given seconds, and what to call before each step
 QUICK_THREADS = 4  # for requests that do not score
 SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
@@ -74,6 +75,21 @@ def _candidates(request: SearchRequest, seconds: float) -> Literal["nearest", "t
     if request.by == "nearest":
         return "nearest"
     return "terms" if seconds < MIN_SECONDS_FOR_VECTORS else None
+
+
+@contextmanager
+def _while_awaited() -> Iterator[Callable[[], None]]:
+    """Yield a function that raises DisconnectedError after the block, which awaits some work."""
+    ended = Event()
+
+    def check() -> None:
+        if ended.is_set():
+            raise DisconnectedError
+
+    try:
+        yield check
+    finally:
+        ended.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +135,7 @@ class Service:
         self.admission = AdmissionControl(limits)
         self.metrics = Metrics(lambda: searcher.pairs_scored)
         self._background, self._sync = background, sync
+        self._threads = [thread for thread in (background, sync) if thread]
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._writes = WriteQueue(self.add, lambda doc_id: searcher.index.find(doc_id) is not None)
@@ -137,6 +154,11 @@ class Service:
         self.admission.check()
         if not self.searcher.index_exists:
             raise ArtifactError("the index no longer exists")
+
+    @property
+    def failing(self) -> list[str]:
+        """What does not work in the background, and why; such failures do not affect searches."""
+        return [thread.failing for thread in self._threads if thread.failing]
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         """Return the final answer, which is not exact if time or capacity did not suffice."""
@@ -232,7 +254,7 @@ class Service:
             if self.searcher.index.find(doc_id) is None:
                 raise NotFoundError("no such document")
 
-        def read() -> DocumentResponse:
+        def read(seconds: float, on_step: Callable[[], None]) -> DocumentResponse:
             check()
             (document,) = self.searcher.documents([doc_id])
             return serialize_document(document)
@@ -342,13 +364,31 @@ class Service:
         finally:
             self._active_writes -= 1
 
-    async def run_quick(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which does not score."""
+    async def run_quick(self, work: Work[T]) -> T:
+        """Return the result of `work`, which does not score; DeadlineError after the maximum time.
+
+        work: called with the seconds that it may take, the default budget at most, and a function
+        to call before each step, which raises an exception if nobody waits for the result.
+        """
+        end = time.monotonic() + self.limits.max_time
         slot = await self.admission.acquire(None)
-        return await self._submit(slot, self._quick_pool, work)
+        with _while_awaited() as check:
+
+            def run() -> T:
+                return work(min(self.limits.budget, end - time.monotonic()), check)
+
+            running = self._submit(slot, self._quick_pool, run)
+            try:
+                async with asyncio.timeout(self.limits.max_time):
+                    return await running
+            except TimeoutError:
+                wanted = f"an answer within {self.limits.max_time:g} s"
+                raise DeadlineError("time does not suffice", wanted=wanted) from None
 
     def start(self) -> None:
         """Start to compute missing vectors while no request is active, and to watch the folder."""
+        failures = {thread.name: partial(getattr, thread, "failures") for thread in self._threads}
+        self.metrics.watch_background(failures)
         if background := self._background:
             self.metrics.watch_missing_vectors(lambda: background.missing)
             background.start_beside(lambda: self.admission.active)
@@ -368,27 +408,20 @@ class Service:
 
     def close(self) -> None:
         """Wait until all threads have ended."""
-        for thread in (self._background, self._sync):
-            if thread:
-                thread.stop()
+        for thread in self._threads:
+            thread.stop()
         self._writes.close()
         for pool in (self._scoring_pool, self._quick_pool):
             pool.shutdown(wait=True)
 
-    async def _run_scoring(self, work: Callable[[float, Callable[[], None]], T]) -> T:
+    async def _run_scoring(self, work: Work[T]) -> T:
         """Return the result of `work`, which scores; BusyError if no slot becomes free.
 
         work: called with the remaining seconds and a function to call before each batch, which
-        raises an exception if the client has disconnected. A DeadlineError becomes a TooLargeError
+        raises an exception if nobody waits for the result. A DeadlineError becomes a TooLargeError
         if the request had nearly the maximum time, nothing else was scored meanwhile, and no write
         is under way.
         """
-        disconnected = Event()
-
-        def check_connection() -> None:
-            if disconnected.is_set():
-                raise DisconnectedError
-
         max_time = self.limits.max_time
         end = time.monotonic() + max_time
         slot = await self.admission.acquire(MAX_WAIT_SHARE * max_time)
@@ -397,16 +430,16 @@ class Service:
             raise self.admission.busy_error()
         had_full_time = end - time.monotonic() > FULL_TIME_SHARE * max_time
         try:
-            return await self._submit(
-                slot, self._scoring_pool, lambda: work(end - time.monotonic(), check_connection)
-            )
+            with _while_awaited() as check:
+                return await self._submit(
+                    slot, self._scoring_pool, lambda: work(end - time.monotonic(), check)
+                )
         except DeadlineError as late:
             if not (had_full_time and slot.exclusive) or self._active_writes:
                 raise
             wanted = f"what can be scored in {max_time:g} s"
             raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
         finally:
-            disconnected.set()
             slot.abandon()
 
     def _submit(self, slot: Slot, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:

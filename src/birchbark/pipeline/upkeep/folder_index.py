@@ -73,7 +73,11 @@ def build_folder_index(
 
 
 def sync_folder(
-    directory: Path, change: Change, folders: Sequence[Path] = (), intake: Intake | None = None
+    directory: Path,
+    change: Change,
+    folders: Sequence[Path] = (),
+    intake: Intake | None = None,
+    watch: Watch = lambda documents: documents,
 ) -> SyncedFolder:
     """Make an index equal to one built afresh from its folders; only changed files are read again.
 
@@ -84,6 +88,7 @@ def sync_folder(
 
     directory: the index. change: makes changes, all or none. folders: where the folders are; () for
     where they were. intake: what to do with bad files; None for what the index was built with.
+    watch: receives the new documents and returns them.
 
     Raises InputError if the index was not built from these folders, one of them does not exist,
     they have no documents, and for a bad file that the intake does not skip; nothing has changed
@@ -94,7 +99,7 @@ def sync_folder(
         own = intake or known.state.source.intake()
         attempt = replaced(own, skipped=[], notes=Counter())
         try:
-            synced = _sync(directory, known, change, folders, attempt)
+            synced = _sync(directory, known, change, folders, attempt, watch)
         except OutdatedError:
             continue
         own.skipped += attempt.skipped
@@ -103,7 +108,12 @@ def sync_folder(
 
 
 def _sync(
-    directory: Path, known: _Known, change: Change, folders: Sequence[Path], intake: Intake
+    directory: Path,
+    known: _Known,
+    change: Change,
+    folders: Sequence[Path],
+    intake: Intake,
+    watch: Watch,
 ) -> SyncedFolder:
     """Do what `sync_folder` does; OutdatedError if another process has done so in the meantime."""
     state = known.state
@@ -118,7 +128,8 @@ def _sync(
             "birchbark index FOLDER --to INDEX",
         )
     changes = FolderChanges(source, intake, state.files)
-    documents = list(checked_documents(changes.documents(), source.shown, intake, needed=False))
+    new = checked_documents(changes.documents(), source.shown, intake, needed=False)
+    documents = list(watch(new))
     for name, root in source.roots.items():
         if _has_documents(state.files, name) and not _has_documents(changes.files, name):
             raise InputError(

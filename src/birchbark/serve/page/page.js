@@ -64,6 +64,8 @@ async function loadAbout(signal) {
   const about = await getJson("/about", signal);
   state.about = about;
   byId("reports").hidden = !about.reports;
+  byId("failing").hidden = !about.failing.length;
+  byId("failing").textContent = `The service reports: ${about.failing.join("; ")}.`;
   welcome(about, rankers(about));
   if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
 }
