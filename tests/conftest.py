@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,10 @@ from hypothesis import settings
 from safetensors.numpy import save_file
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
+from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.file_readers.file_types import file_type
+from birchbark.collection.files.file_documents import Part, parts_of
+from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -53,6 +57,23 @@ DOCUMENTS = (
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """DOCUMENTS, indexed."""
     return build_index(DOCUMENTS, tmp_path_factory.mktemp("small") / "index")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let tests of readers change them, and need no other process; except those of that process."""
+
+    def parts(
+        self: IsolatedReader, location: Path, raw: bytes, path: str, about: Fields
+    ) -> Iterator[Part]:
+        kind = file_type(Path(path))
+        assert kind
+        return parts_of(File(location, raw, self._intake), path, kind, about)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name == "collection" and request.path.stem != "test_isolated_reader":
+            patch.setattr(IsolatedReader, "parts", parts)
+        yield
 
 
 class GivenModels(LoadedModels):

@@ -10,6 +10,8 @@ import json
 import sys
 from typing import Any
 
+from birchbark.process_limits import limit_memory, limit_time
+
 
 def render(document: dict[str, Any]) -> dict[str, Any]:
     """Return markup, runs and links of a document; see `Rendered`."""
@@ -23,23 +25,11 @@ def render(document: dict[str, Any]) -> dict[str, Any]:
     return {"markup": safe, "runs": aligned_runs(shown_text(safe), text), "links": links}
 
 
-def _limit(memory: int, seconds: int) -> None:
-    """Limit memory in bytes and processor time of this process, where the system can."""
-    try:
-        import resource
-
-        limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CPU: seconds, resource.RLIMIT_CORE: 0}
-        for kind, limit in limits.items():
-            _, most = resource.getrlimit(kind)
-            limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-            resource.setrlimit(kind, (limit, limit))
-    except (ImportError, ValueError, OSError):
-        pass
-
-
 def main() -> None:
     """Render the document within the limits of the command line."""
-    _limit(*map(int, sys.argv[1:]))
+    memory, seconds = map(int, sys.argv[1:])
+    limit_memory(memory)
+    limit_time(seconds)
     sys.stdout.write(json.dumps(render(json.load(sys.stdin))))
 
 

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 from birchbark.collection.file_readers.file import File
@@ -20,11 +19,7 @@ from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.file_documents import Part, doc_id_of, parts_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
-
-try:
-    import resource
-except ImportError:  # Windows sets no limits
-    resource = None  # type: ignore[assignment]
+from birchbark.process_limits import limit_memory, limit_time
 
 Write = Callable[[dict[str, Any]], None]
 
@@ -36,7 +31,7 @@ def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write
     def begin(doc_id: str) -> bool:
         if doc_id in request["without"]:
             return False
-        _limit_time(seconds)
+        limit_time(seconds)
         write({"begun": doc_id})
         return True
 
@@ -61,27 +56,12 @@ def _as_json(part: Part) -> dict[str, Any]:
     return {"doc_id": part.doc_id, "fields": dict(found.fields)}
 
 
-def _limit_memory(memory: int) -> None:
-    if resource:
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _limit_time(seconds: int) -> None:
-    """Let the process end when it has used so many more seconds of processor time."""
-    if resource:
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(process_time()) + seconds, most))
-
-
 def main() -> None:
     """Answer requests, within the limits of the command line, until there are no more."""
     memory, seconds = map(int, sys.argv[1:])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    _limit_memory(memory)
+    limit_memory(memory)
 
     def write(found: dict[str, Any]) -> None:
         answers.write(json.dumps(found).encode() + b"\n")
