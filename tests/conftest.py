@@ -59,9 +59,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return build_index(DOCUMENTS, tmp_path_factory.mktemp("small") / "index")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let tests of readers change them, and need no other process; except those of that process."""
+def read_in_this_process(patch: pytest.MonkeyPatch) -> None:
+    """Let files be read in this process, where a test can change how."""
 
     def parts(
         self: IsolatedReader, location: Path, raw: bytes, path: str, about: Fields
@@ -70,9 +69,15 @@ def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
         assert kind
         return parts_of(File(location, raw, self._intake), path, kind, about)
 
+    patch.setattr(IsolatedReader, "parts", parts)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let tests of readers need no other process, except those of that process."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name == "collection" and request.path.stem != "test_isolated_reader":
-            patch.setattr(IsolatedReader, "parts", parts)
+            read_in_this_process(patch)
         yield
 
 

@@ -24,6 +24,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     sync_folder,
 )
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
+from conftest import read_in_this_process
 
 DAY = 86_400
 KEPT = "document kept as it was, since its file cannot be read now"
@@ -179,6 +180,7 @@ def test_pandocs_time_limit_says_nothing_about_a_file(
     def too_slow(*args: Any, **options: Any) -> Any:
         raise subprocess.TimeoutExpired("pandoc", 60)
 
+    read_in_this_process(monkeypatch)
     monkeypatch.setattr(subprocess, "run", too_slow)
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
     monkeypatch.setattr(subprocess, "run", real)
