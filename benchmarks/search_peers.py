@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.children import ROOT, Child, say
 from benchmarks.rounds import quantiles
@@ -24,8 +25,12 @@ from benchmarks.search_first_tokens import score_first_tokens
 from benchmarks.search_rows import Vectors
 from benchmarks.search_times import FEWEST
 from birchbark import Index, Query, Run, defaults
+from birchbark.checkpoint.heads import HEAD_KEY
+from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.quantize import model_copy
+from birchbark.checkpoint.score_scale import ScoreScale, read_scale
+from birchbark.records import Float32s
 
 Figures = dict[str, Any]
 PEERS = (BASE, "FlashRank")
@@ -58,9 +63,19 @@ def measure_peers(prepared: Prepared, python: str, cache: Path, seconds: float) 
             figures[name], scores = _measure(child, prepared.queries, seconds)
             timed = prepared.queries[: len(scores)]
             ours = score_first_tokens(prepared, candidates, timed, folder / "scores")
-            gaps = [np.abs(of_query - scores[query.query_id]).max() for query, of_query in ours]
+            gaps = [
+                np.abs(_without_scale(of_query) - scores[query.query_id]).max()
+                for query, of_query in ours
+            ]
             figures[name] |= {"version": installed[name], "difference": float(max(gaps))}
     return figures
+
+
+def _without_scale(scores: Float32s) -> NDArray[np.float64]:
+    """Return the scores as peers compute them, who do not know the model's scale."""
+    config = locate(defaults.MODEL) / "config.json"
+    scale = read_scale(read_object(config)[HEAD_KEY], str(config))
+    return ScoreScale().probabilities(scale.log_odds(scores))
 
 
 def _measure(

@@ -36,7 +36,7 @@ def report(figures: Figures) -> str:
         *_targets(figures),
         "",
     ]
-    for measure in MEASURES[1:]:
+    for measure in MEASURES[1:] if figures["quality"] else ():
         lines += [f"## {measure}", "", *_quality_table(figures["quality"], measure), ""]
     return "\n".join([*lines, *NOTES.strip().splitlines()]) + "\n"
 
@@ -59,11 +59,12 @@ def _conditions(figures: Figures) -> Iterator[str]:
         )
         yield ""
     counts = ", ".join(f"{name} ({rows['queries']})" for name, rows in figures["quality"].items())
+    quality = f"a random sample of the judged queries of {counts}" if counts else "not measured yet"
     yield (
-        f"Quality: a random sample of the judged queries of {counts or MISSING}; the "
-        f"{defaults.RERANKING_DEPTH} best documents. Time: queries of TIME, the 10 best with their "
-        "evidence, models loaded. New: every document is new to the process. Running: one query "
-        "after another, as in a service. All answers are exact, without a deadline."
+        f"Quality: {quality}; the {defaults.RERANKING_DEPTH} best documents. Time: queries of "
+        "TIME, the 10 best with their evidence, models loaded. New: every document is new to the "
+        "process. Running: one query after another, as in a service. All answers are exact, "
+        "without a deadline."
     )
 
 
@@ -141,5 +142,6 @@ NOTES = """
 Pairs: what the cross-encoder read per query, plus what the embedding read. The default is that of
 `birchbark search`, in int8 where the processor has VNNI. “Just indexed” is an index as `birchbark
 index` leaves it, with static vectors; “with the embedding's vectors” is one after `birchbark index
-attach`. Peers re-rank what BM25 finds, and cut long documents.
+attach`. Peers re-rank what BM25 finds, and cut long documents. The targets are for two cores with
+VNNI, which a processor without AVX-512 does not have: it computes in fp32.
 """
