@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -115,3 +116,20 @@ def test_folders_in_folders_and_long_names(tmp_path: Path) -> None:
     (folders[0] / "in").mkdir()
     with pytest.raises(InputError, match="one folder is in another"):
         index_and_folders([folders[0] / "in", folders[0]])
+
+
+def test_an_index_that_cannot_be_written_to_is_used_as_it_was(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one on a read-only disk; it is told why the new file is not found."""
+    index, _ = index_and_folders(folders)
+    (folders[1] / "three.txt").write_text("A river.")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("birchbark.index.writer.lock", refuse)
+    assert index_and_folders(folders) == (index, tuple(folders))
+    assert len(Index(index)) == 4
+    told = f"{index} is used as it was, since it cannot be changed: Read-only file system"
+    assert told in capsys.readouterr().err

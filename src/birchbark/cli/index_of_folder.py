@@ -208,7 +208,8 @@ def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
 def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
     """Return the index at the path, or that of the folders there, up to date, and the folders.
 
-    There are no folders if the path is an index, or the index was not built from folders.
+    An index that cannot be written to is returned as it is, with a message. There are no folders
+    if the path is an index, or the index was not built from folders.
     """
     from birchbark.pipeline.upkeep.folder_index import was_built_from_folders
 
@@ -221,5 +222,8 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
             notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
         return index, ()
     if not was_built:
-        sync_and_report(index, folders)
+        try:
+            sync_and_report(index, folders)
+        except OSError as error:  # as on a disk that is full or cannot be written to
+            notify(f"{index} is used as it was, since it cannot be changed: {error.strerror}")
     return index, folders
