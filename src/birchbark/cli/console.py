@@ -140,9 +140,8 @@ def report_stats(
             "note: stored vectors not used: none were made with this search's embedding model "
             "and segments"
         )
-    if stats.unsplit_characters:
-        characters = f"{stats.unsplit_characters:,} characters of long documents"
-        notify(f"not considered: {characters}, because they are very long or time ran out")
+    if stats.exact and stats.unsplit_characters:
+        notify(f"not considered: {stats.unsplit_characters:,} characters of very long documents")
     if stats.pairs and index.unread_fields:
         notify(f"searched but not read by models: {', '.join(index.unread_fields)}")
     report_cut_queries(stats.cut_query_tokens)
