@@ -185,3 +185,18 @@ def test_one_person_is_never_told_to_come_back(desk: Any, address: str) -> None:
     lines = desk.evaluate("window.lines")
     assert not any("Waiting" in line or "not read" in line for line in lines)
     assert desk.locator("#hits li.unscored").count() == 0
+
+
+def test_marks_of_markdown_are_not_shown(desk: Any) -> None:
+    """Words are emphasised where they are; texts of other types stay as they are."""
+    text = "## A 🌲 `birch` in [the forest](../a.md)\n```sh\nls __init__ [1] (2)\n```"
+    drawn = """async ([type, text]) => {
+      const { snippet } = await import("/page/passages.js"), start = text.indexOf("forest") - 1;
+      const shown = { text, marks: [[start, start + 6]], before: "`a` ", after: " ## b" };
+      const [line] = snippet({ source: { type }, snippet: shown });
+      return [line.textContent, line.querySelector("strong").textContent];
+    }"""
+    shown, strong = desk.evaluate(drawn, ["markdown", text])
+    assert " ".join(shown.split()) == "a A 🌲 birch in the forest ls __init__ [1] (2) ## b"
+    assert strong == "forest"
+    assert desk.evaluate(drawn, ["text", text])[0] == f"`a` {text} ## b "

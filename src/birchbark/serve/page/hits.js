@@ -74,7 +74,7 @@ function update(item, hit, { about, firstStageRanks, maxScore, rank, answers }) 
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank, firstStageRanks.size));
   item.querySelector(".source").replaceChildren(...source(hit, about));
-  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit, answers) : snippet(hit.snippet)));
+  item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit, answers) : snippet(hit)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
   item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore));
   return item;

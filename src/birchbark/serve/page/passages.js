@@ -6,6 +6,7 @@ const CONTEXT = 160;  // characters on each side of what is shown
 const MAX_SEGMENTS = 3;  // shown per hit
 const MAX_SNIPPET = 400;  // characters
 const MAX_ANSWER = 320;  // characters of a sentence that can stand above the others
+const MARKUP = /```[\w-]*|`+|^#{1,6} +|!?\[(?=[^\][\n]*\]\([^)\s]*\))|(?<=\[[^\][\n]*)\]\([^)\s]*\)/gm;
 const BEFORE_MARK = 120;  // characters of a long snippet before its first mark
 
 const context = text => element("span", { class: "context" }, text);
@@ -13,7 +14,7 @@ const context = text => element("span", { class: "context" }, text);
 // The segments that are shown, largest contribution first.
 function shown(hit) {
   const others = hit.segments.filter(segment => segment.end > hit.title.length);  // the title is above them already
-  return (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS).map(parts);
+  return (others.length ? others : hit.segments).slice(0, MAX_SEGMENTS).map(parts).map(segment => readable(segment, hit));
 }
 
 // The best segment in its context, unless it is shown as the answer, and up to two further ones.
@@ -57,9 +58,28 @@ function part({ text, marks }, start, end) {
   return { text: Array.from(text).slice(start, end).join(""), marks: inside };
 }
 
-// segment: null if the document has no text.
-export function snippet(segment) {
-  return segment ? [element("p", {}, ...snippetNodes(segment))] : [];
+// Empty if the document has no text.
+export function snippet(hit) {
+  return hit.snippet ? [element("p", {}, ...snippetNodes(readable(hit.snippet, hit)))] : [];
+}
+
+// Of Markdown, without fences, the marks of headings and code, and the targets of links.
+function readable(segment, hit) {
+  if (hit.source.type !== "markdown") return segment;
+  const around = text => withoutMarkup({ text, marks: [] }).text;
+  return { ...segment, ...withoutMarkup(segment), before: around(segment.before), after: around(segment.after) };
+}
+
+function withoutMarkup({ text, marks }) {
+  const kept = Array.from(text, () => true);
+  for (const found of text.matchAll(MARKUP)) {
+    const start = Array.from(text.slice(0, found.index)).length;
+    kept.fill(false, start, start + Array.from(found[0]).length);
+  }
+  const offsets = [0];
+  for (const is of kept) offsets.push(offsets.at(-1) + is);
+  const moved = marks.map(([start, end]) => [offsets[start], offsets[end]]).filter(([start, end]) => start < end);
+  return { text: Array.from(text).filter((_, index) => kept[index]).join(""), marks: moved };
 }
 
 function snippetNodes(segment) {
