@@ -29,6 +29,7 @@ METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "f
 FEW, SIZE, LARGER = 24, 2_000, 8_000  # repetitions
 NOTABLE_SECONDS = 0.001  # for SIZE; what takes less is not measured again
 FASTER_THAN_SQUARE = 9.0  # ratio of times; 4 if linear, 16 if quadratic
+ATTEMPTS = 6
 # Values of local variables in expressions.
 LOCALS = {
     "tag": "DOC",
@@ -151,8 +152,12 @@ def check_growth(pattern: Any, method: str) -> None:
         assert few < NOTABLE_SECONDS, f"{method} of {pattern.pattern!r} is slow for {FEW} {unit!r}"
         if seconds(run, begin + unit * SIZE + end, 1) < NOTABLE_SECONDS:
             continue
-        short, long = (seconds(run, begin + unit * n + end, 3) for n in (SIZE, LARGER))
-        ratio = long / max(short, 1e-9)
+        ratio = FASTER_THAN_SQUARE
+        for _ in range(ATTEMPTS):  # a busy machine is slower at times
+            short, long = (seconds(run, begin + unit * n + end, 3) for n in (SIZE, LARGER))
+            ratio = min(ratio, long / max(short, 1e-9))
+            if ratio < FASTER_THAN_SQUARE:
+                break
         assert ratio < FASTER_THAN_SQUARE, (
             f"{method} of {pattern.pattern!r} takes {ratio:.0f} times as long for {unit!r} "
             f"{LARGER:,} times after {begin!r} as for {SIZE:,} times"

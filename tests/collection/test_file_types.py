@@ -44,13 +44,19 @@ def read(folder: Path, name: str, contents: str | bytes) -> Document:
         ("perlfunc.3pm", "manual page"),
         ("a.py", "code"),
         ("a.zip", None),
-        ("a.10", None),
+        ("a.10", "text"),
+        ("Apache-2.0", "text"),
     ],
 )
 def test_types_by_name(name: str, expected: str | None) -> None:
     """The suffix before .gz counts, in upper or lower case."""
     kind = file_type(Path(name))
     assert (kind and kind.name) == expected
+
+
+def test_a_version_is_no_section_of_a_manual(tmp_path: Path) -> None:
+    """A text whose name ends in .3 is a manual page if it begins as one."""
+    assert read(tmp_path, "GFDL-1.3", "A licence.").fields["type"] == "text"
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,8 @@ OF_SUFFIX = {
 
 def type_by_contents(kind: FileType, raw: bytes) -> FileType:
     """Return the type of a file whose name indicates `kind`, by its bytes if that tells little."""
+    if kind is MANUAL_PAGE and not is_manual_page(raw):
+        kind = NAMED_LIKE_TEXT  # GFDL-1.3
     return MAILBOX if kind is NAMED_LIKE_TEXT and is_mailbox(raw) else kind
 
 
@@ -114,13 +116,14 @@ def file_type(path: Path) -> FileType | None:
     """Return the type of the file that its name indicates; None if that type is not read.
 
     Of a compressed file, the suffix before .gz, .bz2, .xz, .zst or .Z counts. A name without a
-    known suffix indicates plain text if it has none at all, or begins with a word in capitals or
-    with `changelog`: README, NEWS.Debian.
+    known suffix indicates plain text if it has none at all, or only a number, or begins with a word
+    in capitals or with `changelog`: README, Apache-2.0, NEWS.Debian.
     """
     name = path.stem if path.suffix.lower() in COMPRESSED else path.name
     first, suffix = name.split(".")[0], Path(name).suffix
     if _MANUAL_SECTION.fullmatch(suffix):
         return MANUAL_PAGE
     known = OF_SUFFIX.get(suffix.lower())
-    like_text = not suffix or first.isupper() or first.lower() == "changelog"
+    numbered = suffix[1:].isdecimal()
+    like_text = not suffix or numbered or first.isupper() or first.lower() == "changelog"
     return NAMED_LIKE_TEXT if known is None and like_text else known

@@ -16,6 +16,8 @@ MOST_PER_LINE, SHORT = 300, 10_000
 ABOUT = ("subtitle", "description", "summary", "abstract", "tags", "keywords", "aliases")
 _DATA = re.compile("[A-Za-z0-9+/=]{200,}")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
 _SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
@@ -55,13 +57,15 @@ def read_markdown(file: File) -> Fields:
     """Return the title, the rest as the text, and the fields of the front matter.
 
     The title is that of the front matter, if it has one, else the first heading outside fenced
-    code. The text begins with what the front matter says about it.
+    code, without pictures and the targets of links. The text begins with what the front matter says
+    about it.
     """
     fields, lines = split_front_matter(file.decode().split("\n"))
     lines = list(_without_entities(lines))
     about = [text for name in ABOUT if (text := fields.get(name, ""))]
     if not fields.get("title", "").strip():
         fields |= _by_heading(lines)
+        fields["title"] = " ".join(_LINK.sub(r"\1", _IMAGE.sub("", fields["title"])).split())
     else:
         fields["text"] = "\n".join(lines).lstrip("\n")
     return {**fields, "text": "\n\n".join([*about, fields["text"]])}
