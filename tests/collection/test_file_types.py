@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.file_readers import file_types
+from birchbark.collection.file_readers import file_types, pandoc
 from birchbark.collection.file_readers.file_types import OF_SUFFIX, FileType, file_type
 from birchbark.collection.file_readers.pdf import PAGE_BREAK
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
+from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 from birchbark.segment.sentences import sentences
 
@@ -52,6 +53,17 @@ def test_types_by_name(name: str, expected: str | None) -> None:
     """The suffix before .gz counts, in upper or lower case."""
     kind = file_type(Path(name))
     assert (kind and kind.name) == expected
+
+
+def test_the_processor_time_of_pandoc_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes take it minutes; they would at another time, too."""
+    pytest.importorskip("pypandoc")
+    monkeypatch.setattr(pandoc, "MOST_SECONDS", 1)
+    with pytest.raises(InputError, match="longer than 1 s of processor time") as caught:
+        read(tmp_path, "a.org", "*/" * 3_000 + "a")
+    assert not isinstance(caught.value, UnreadableError)
 
 
 def test_a_version_is_no_section_of_a_manual(tmp_path: Path) -> None:

@@ -128,6 +128,16 @@ def test_a_gitignore_file_is_one_of_the_folder(tmp_path: Path) -> None:
     assert intake.notes[".gitignore that is no file of the folder not read"] == 1
 
 
+def test_an_immense_gitignore_file_is_not_read(tmp_path: Path) -> None:
+    """It may be larger than the memory, and take no room on the disk."""
+    fill(tmp_path, "a.log")
+    with (tmp_path / ".gitignore").open("wb") as file:
+        file.truncate(1 << 40)
+    intake = Intake()
+    assert [file.path.name for file in walk(tmp_path, intake)] == ["a.log"]
+    assert intake.notes[".gitignore with more than 50,000 bytes not read"] == 1
+
+
 def test_deeply_nested_folders(tmp_path: Path) -> None:
     """Deeper than Python recurses, than files may be open, and than a path may be long."""
     depth, at = 1_100, os.open(tmp_path, os.O_RDONLY)

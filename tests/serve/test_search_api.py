@@ -152,6 +152,16 @@ def test_malformed_bodies_are_refused(client: Any, body: bytes) -> None:
     assert answer.json()["message"]
 
 
+@pytest.mark.parametrize("route", ["/search", "/attention", "/documents", "/rerank", "/v1/rerank"])
+def test_thousands_of_fields_are_one_error(client: Any, route: str) -> None:
+    """An error for each would hold up all other requests for seconds."""
+    service = client(writable=True)
+    many = {str(number): 0 for number in range(1_001)}
+    for body in (many, {"filters": many}):
+        answer = service.post(route, json=body)
+        assert (answer.status_code, answer.json()["message"]) == (422, "body: over 1,000 fields")
+
+
 def test_queries_without_terms_have_no_hits(client: Any) -> None:
     """A query of stop words and punctuation only is no error."""
     for query in ("the", "?!", " ", "zebra", "\x00", "<script>"):

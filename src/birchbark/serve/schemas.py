@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from birchbark import defaults
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES
@@ -38,6 +46,7 @@ RANKED_BY = (
 )
 LITERAL = 'Whether nothing in the query is an operator, as for "-Wall".'
 MAX_FILTERS = 20
+MOST_FIELDS = 1_000  # of an object in a request, such as its filters
 ID_SCHEMA = {
     "type": ["string", "integer", "null"],
     "minLength": 1,
@@ -62,6 +71,15 @@ class StrictRequest(BaseModel):
     """A request that must not have unknown fields, so that a misspelt one is an error."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, values: Any) -> Any:
+        """Refuse an object with very many fields, of which each could be an error of its own."""
+        within = [values, *values.values()] if isinstance(values, dict) else []
+        if any(isinstance(one, dict) and len(one) > MOST_FIELDS for one in within):
+            raise PydanticCustomError("too_many_fields", f"over {MOST_FIELDS:,} fields")
+        return values
 
 
 class ErrorResponse(BaseModel):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,10 +20,12 @@ from birchbark.collection.file_readers.office import (
 )
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, UnreadableError
+from birchbark.process_limits import limit_time
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else
 MOST_MEMORY = "1G"
-MOST_SECONDS = 60.0
+MOST_SECONDS = 60  # of a processor
+MOST_WAITING = 600.0  # seconds in all, as on a busy machine
 DOCX, EPUB, ODT = "docx", "epub", "odt"
 _NOTE_MARK = re.compile(
     r'<a href="[^"<>]*" class="footnote-(?:ref|back)"[^<>]*>(?:<sup>)?[^<>]*(?:</sup>)?</a>'
@@ -92,12 +96,19 @@ def _html(raw: bytes, format_name: str) -> str:
     ]
     try:
         done = subprocess.run(
-            command, input=raw, capture_output=True, timeout=MOST_SECONDS, check=False
+            command,
+            input=raw,
+            capture_output=True,
+            timeout=MOST_WAITING,
+            check=False,
+            preexec_fn=partial(limit_time, MOST_SECONDS),
         )
     except subprocess.TimeoutExpired:
-        raise UnreadableError(f"pandoc took longer than {MOST_SECONDS:.0f} s to read it") from None
+        raise UnreadableError(f"pandoc took longer than {MOST_WAITING:.0f} s to read it") from None
     except OSError as error:
         raise UnreadableError(f"pandoc cannot be started: {error.strerror}") from None
+    if done.returncode == -signal.SIGXCPU:
+        raise InputError(f"pandoc took longer than {MOST_SECONDS} s of processor time to read it")
     if done.returncode < 0:
         raise UnreadableError(f"pandoc was ended by signal {-done.returncode}")
     if done.returncode:

@@ -15,6 +15,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 
 GITIGNORE = ".gitignore"
+MOST_BYTES = 50_000  # of a .gitignore file, whose patterns are compared with each name below it
 NO_FILE = "link to a folder, broken link or special file not read"
 OUTSIDE = "link out of the folder not read (birchbark index build --follow-links reads it)"
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
@@ -184,13 +185,19 @@ def _ignored(path: Path, is_folder: bool, ignores: Ignores) -> bool:
 
 
 def _read_gitignore(folder: Path, path: Path, intake: Intake) -> IgnorePatterns:
-    """Return the valid patterns of a file, as git does; none of what is no file of the folder."""
+    """Return the valid patterns of a file, as git does.
+
+    None of what is no file of the folder, and of one with more than MOST_BYTES.
+    """
     text = b""
     try:
         with open_file(folder, path) as file:
-            text = file.read() or b""
+            text = file.read(MOST_BYTES + 1) or b""
     except InputError:
         intake.note(f"{GITIGNORE} that is no file of the folder not read")
+    if len(text) > MOST_BYTES:
+        intake.note(f"{GITIGNORE} with more than {MOST_BYTES:,} bytes not read")
+        text = b""
     return IgnorePatterns.of_file(text.decode(errors="replace"))
 
 
