@@ -75,6 +75,18 @@ def test_what_exceeds_the_limit_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
     assert dict(intake.notes) == {"spreadsheet not read after 4 cells or 50,000,000 characters": 1}
 
 
+def test_names_of_columns_count_in_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one would make a text of gigabytes."""
+    monkeypatch.setattr(spreadsheet, "MOST_CHARACTERS", 300)
+    cells = {"A1": "n" * 100, **{f"A{row}": "x" for row in range(2, 20)}, "B1": "b"}
+    intake = Intake()
+    text = read(tmp_path, xlsx({"S": cells}), intake=intake)
+    assert 200 < len(text) <= 310
+    assert dict(intake.notes) == {"spreadsheet not read after 5,000,000 cells or 300 characters": 1}
+
+
 def test_damage_is_an_error(tmp_path: Path) -> None:
     """In one line, which is the library's."""
     with pytest.raises(InputError, match=r"a\.xlsx: the spreadsheet cannot be read: .+"):

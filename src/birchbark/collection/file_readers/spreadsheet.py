@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import date, datetime, time, timedelta
 from importlib.util import find_spec
 from io import BytesIO
+from itertools import accumulate
 from typing import Any
 
 from birchbark.collection.file_readers.file import Fields, File
@@ -36,13 +38,15 @@ def read_spreadsheet(file: File) -> Fields:
         if "detect file format" in reason:  # what calamine also says of encrypted ones
             reason = "it is damaged, or protected by a password"
         raise InputError(f"the spreadsheet cannot be read: {reason}") from None
-    if is_cut:
+    paragraphs = ((name, row_paragraphs(rows)) for name, rows in sheets)
+    blocks = [block for name, rows in paragraphs if rows for block in (name, *rows)]
+    sizes = list(accumulate(map(len, blocks)))  # the names of columns are in each row
+    kept = blocks[: bisect_right(sizes, MOST_CHARACTERS)]
+    if is_cut or len(kept) < len(blocks):
         file.intake.note(
             f"spreadsheet not read after {MOST_CELLS:,} cells or {MOST_CHARACTERS:,} characters"
         )
-    paragraphs = ((name, row_paragraphs(rows)) for name, rows in sheets)
-    blocks = [block for name, rows in paragraphs if rows for block in (name, *rows)]
-    return {"title": "", "text": "\n\n".join(blocks)}
+    return {"title": "", "text": "\n\n".join(kept)}
 
 
 def _sheets(raw: bytes) -> tuple[list[tuple[str, list[list[str]]]], bool]:
