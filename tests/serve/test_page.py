@@ -597,6 +597,22 @@ def test_rankings_are_compared(page: Any) -> None:
     page.wait_for_selector("#results:not([hidden])")
 
 
+def test_back_does_not_open_a_closed_document(page: Any) -> None:
+    ask(page, "birch river")
+    page.wait_for_selector("#hits mark")
+    page.click("#hits .title >> nth=0")
+    page.wait_for_selector("dialog[open]")
+    assert "doc=" in page.url
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="hidden")
+    assert "doc=" not in page.url
+    page.go_back()
+    page.wait_for_timeout(300)
+    assert "doc=" not in page.url
+    assert page.locator("dialog[open]").count() == 0
+    assert page.input_value("#query") == "birch river"
+
+
 def test_texts_are_never_html(page: Any) -> None:
     """Markup in ids, titles, texts and queries is shown as text; offsets count code points."""
     ask(page, "zebra")

@@ -241,7 +241,7 @@ function showSearch(given) {
   }, "Connecting…");
 }
 
-const showDocument = hit => readDocument(hit, state, () => state.about, doc => `#${parameters({ doc })}`, () => writeUrl());
+const showDocument = hit => readDocument(hit, state, () => state.about, doc => `#${parameters({ doc })}`, () => location.replace(`#${parameters()}`));  // so that Back does not open it again
 
 function parameters({ q = state.query, filters = state.filters, literal = state.literal, sort = state.sort, view = state.view, doc } = {}) {
   const given = new URLSearchParams({ q });
