@@ -146,7 +146,7 @@ def test_a_manual_is_rendered_with_its_evidence(browser: Any, address: str) -> N
         assert links.nth(3).get_attribute("target") == "_blank"
         before = page.evaluate("location.hash")
         links.nth(1).click()  # a place in the document
-        page.wait_for_function("document.getElementById('reader').scrollTop > 100")
+        page.wait_for_function("() => document.getElementById('reader').scrollTop > 100")
         assert page.evaluate("location.hash") == before
         page.click("#view-choice button[value=plain]")
         assert "A **birch** canoe" in page.inner_text("#contents")
