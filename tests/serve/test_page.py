@@ -626,7 +626,7 @@ def test_texts_are_never_html(page: Any) -> None:
     page.click("#advanced summary")
     page.wait_for_selector("#attention .lines line", state="attached")
     page.keyboard.press("Escape")
-    page.wait_for_function("document.activeElement.matches('.title')")
+    page.wait_for_function("() => document.activeElement.matches('.title')")
     assert page.title() == "zebra – Birchbark"
     page.click("#details")
     page.click("button[data-view=compare]")
