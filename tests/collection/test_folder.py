@@ -152,6 +152,7 @@ def test_html_loses_its_markup(tmp_path: Path) -> None:
         ("A text.", "", "A text."),
         ("# C#\nA text.", "C#", "A text."),
         ("# [Birch](b.md) [![CI](c.svg)](d) bark ![e](f)\nA text.", "Birch bark", "A text."),
+        ("# [![Birch bark](logo.svg)](home)\nA text.", "Birch bark", "A text."),
     ],
 )
 def test_the_first_heading_of_markdown_is_its_title(

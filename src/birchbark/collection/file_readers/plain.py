@@ -16,7 +16,7 @@ MOST_PER_LINE, SHORT = 300, 10_000
 ABOUT = ("subtitle", "description", "summary", "abstract", "tags", "keywords", "aliases")
 _DATA = re.compile("[A-Za-z0-9+/=]{200,}")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
-_IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
@@ -57,18 +57,24 @@ def read_markdown(file: File) -> Fields:
     """Return the title, the rest as the text, and the fields of the front matter.
 
     The title is that of the front matter, if it has one, else the first heading outside fenced
-    code, without pictures and the targets of links. The text begins with what the front matter says
-    about it.
+    code, without the targets of links, and without pictures unless there is nothing else. The text
+    begins with what the front matter says about it.
     """
     fields, lines = split_front_matter(file.decode().split("\n"))
     lines = list(_without_entities(lines))
     about = [text for name in ABOUT if (text := fields.get(name, ""))]
     if not fields.get("title", "").strip():
         fields |= _by_heading(lines)
-        fields["title"] = " ".join(_LINK.sub(r"\1", _IMAGE.sub("", fields["title"])).split())
+        title = fields["title"]
+        fields["title"] = _without_targets(_IMAGE.sub("", title)) or _without_targets(title)
     else:
         fields["text"] = "\n".join(lines).lstrip("\n")
     return {**fields, "text": "\n\n".join([*about, fields["text"]])}
+
+
+def _without_targets(title: str) -> str:
+    """Return a title with the descriptions of pictures and the texts of links alone."""
+    return " ".join(_LINK.sub(r"\1", _IMAGE.sub(r"\1", title)).split())
 
 
 def _without_entities(lines: list[str]) -> Iterator[str]:
