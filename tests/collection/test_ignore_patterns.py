@@ -77,10 +77,16 @@ def test_as_git(repository: Path, outer: list[str], inner: list[str]) -> None:
     ],
 )
 def test_no_pattern_takes_long(pattern: str, path: str) -> None:
-    """Those that have to try again where a `*` ends, at each of many."""
-    start = time.thread_time()
-    assert not IgnorePatterns.of_file(pattern).decide(PurePath(path), is_folder=False)
-    assert time.thread_time() - start < 1
+    """Those that have to try again where a `*` ends, at each of many.
+
+    Each takes milliseconds; the best of three runs, since one may collect other tests' garbage.
+    """
+    taken = []
+    for _ in range(3):
+        start = time.thread_time()
+        assert not IgnorePatterns.of_file(pattern).decide(PurePath(path), is_folder=False)
+        taken.append(time.thread_time() - start)
+    assert min(taken) < 1
 
 
 def test_selected_below_a_folder() -> None:
