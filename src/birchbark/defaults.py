@@ -51,7 +51,7 @@ RETRIEVAL_DEPTH: Final = 1000
 
 # Re-ranking
 RERANKING_DEPTH: Final = 100
-PASSAGE_SIZE: Final = 120  # words; `studies/default-segments.toml` is to compare sizes
+PASSAGE_SIZE: Final = 120  # words; the study default-segments compares sizes
 SEGMENTS: Final = f"passages:{PASSAGE_SIZE}"
 WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
 WINDOW_OVERLAP: Final = 50
@@ -125,7 +125,6 @@ NEW_WORDS: Final = 1000  # of an extended vocabulary
 FILLED_TOKENS: Final = 5  # for each [MASK]
 
 # Studies
-RECIPE_FOLDER: Final = "studies"
 DATA_ROOT: Final = "../shared/data"
 TUNING_FOLDS: Final = 5
 TUNING_STEP: Final = 0.1

@@ -16,7 +16,6 @@ import pytest
 from in_chromium import DESK, DONE, PHONE, ask, browser, open_page, replace_answers
 from served import running
 
-from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.build_index import build_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored.precompute import precompute_vectors
@@ -27,17 +26,13 @@ from birchbark.segment.passages import Passages
 from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
-from birchbark.study.outcome import Outcome, Topic, TopicHit
-from birchbark.study.report import render_report
-from birchbark.study.stored_results import read_results
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.outcome import Outcome, Topic, TopicHit
+from birchbark_studies.recipe_folder import RECIPES
+from birchbark_studies.report import render_report
 from conftest import DOCUMENTS, write_bert
 
 KEY = "secret"
-STUDIES = Path(__file__).parents[2] / "studies"
-WIDE_TABLES = """
-[...document.querySelectorAll(".wide")].filter(d => d.scrollWidth > d.clientWidth)
-.map(d => d.closest("section").querySelector("h2").innerText)
-"""
 HOSTILE = Document(
     "<img src=x onerror=alert(1)>",
     {
@@ -65,7 +60,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def write_report(folder: Path, model: Path) -> None:
     """Write a study's report as `birchbark study run` does, and the attention page it links to."""
-    recipe = read_recipe(STUDIES / "birch-time.toml")
+    recipe = read_recipe(RECIPES / "birch-time.toml")
     hit = TopicHit("canoe", 1, 2, 1, ((0.9, "A birch canoe."),))
     topic = Topic("TIME", "BERT", "1", "birch", 0.5, 1.0, (hit,), "looked.html")
     plot = Bars("bars", "Bars", "place", "value", (1.0, 0.5))
@@ -698,18 +693,3 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
     page.click("#details")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
     wait_for_score(page, "Score 100 of 100 = first stage 100")
-
-
-@pytest.mark.parametrize("width", [1100, 360])
-def test_reports_fit_the_window(browser: Any, width: int) -> None:
-    """No report of committed results scrolls sideways; on a wide window no table does, either."""
-    sheet = browser.new_page(viewport={"width": width, "height": 800})
-    for folder in sorted((STUDIES / "results").iterdir()):
-        stored = read_results(folder)
-        recipe = read_recipe(STUDIES / f"{folder.name}.toml")
-        sheet.set_content(render_report(recipe, Outcome(stored.tables, stored.plots), {}, "cpu"))
-        sheet.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        assert sheet.evaluate("document.documentElement.scrollWidth") <= width, folder.name
-        titles = sheet.evaluate(WIDE_TABLES)
-        assert width < 1100 or titles == [], folder.name
-    sheet.close()

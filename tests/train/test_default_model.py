@@ -20,7 +20,8 @@ from birchbark.train.read_config import rename_old_keys
 from birchbark.train.setting_grid import read_variants
 
 ROOT = Path(__file__).parents[2]
-CONFIGS = sorted((ROOT / "training").rglob("*.toml"))
+TRAININGS = (ROOT / "training", ROOT / "studies/birchbark_studies/training")
+CONFIGS = sorted(path for folder in TRAININGS for path in folder.rglob("*.toml"))
 EVALUATED = ("trec-dl19-passage", "time", "cacm", "cranfield")
 EXCLUDED = ("871", "1291")  # of SciFact's train part: claims that its test part repeats
 TEST_PARTS = ("scifact/queries.tsv", "scifact/qrels.txt")

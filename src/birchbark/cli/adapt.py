@@ -34,6 +34,6 @@ command = training_command(
     model. To add the collection's words to the vocabulary first, use `birchbark model extend`.
     Repeat the command to resume an interrupted training run.
     """,
-    example="birchbark adapt training/adapt.toml --output adapted",
+    example="birchbark adapt adapt.toml --output adapted",
     short_help="Continue pre-training on a collection's texts.",
 )

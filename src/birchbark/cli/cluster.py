@@ -1,15 +1,18 @@
-"""`birchbark cluster`: how does a ray cluster do a command's work in shards?"""
+"""`birchbark cluster`: how does a ray cluster do a command's work in shards?
+
+A command whose class has a method `on_cluster` knows this itself, such as that of a study.
+"""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,8 +28,7 @@ if TYPE_CHECKING:
     from birchbark.cluster.shard import Shard
     from birchbark.cluster.shard_record import ShardRecord
 
-SHARDED = ("retrieve", "rerank")
-STUDY = ("study", "run")
+WITH_SHARDS = "retrieve, rerank, study run or serve"
 SERVE = "serve"
 
 
@@ -112,10 +114,11 @@ def command(
         return
     if scorers is not None:
         raise InputError("--scorers is for serve", found=" ".join(arguments[:2]))
-    if arguments[:2] == STUDY:
-        _run_study(arguments, shards, resources, address, unlike_processors=unlike_processors)
+    parsed = _parse(arguments)
+    if on_cluster := getattr(parsed.command, "on_cluster", None):
+        on_cluster(parsed, shards, resources, address, unlike_processors=unlike_processors)
         return
-    output = _output_of(arguments)
+    output: Path = parsed.params["output"]
     if shards is None:
         raise InputError("no number of shards", wanted="--shards N")
     check_division(output, shards)
@@ -135,21 +138,23 @@ def command(
     notify(f"wrote {', '.join(map(str, written))} from {plural(shards, 'shard')}")
 
 
-def _output_of(arguments: Sequence[str]) -> Path:
-    """Return the file that a command writes; raises what the command raises for wrong arguments."""
+def _parse(arguments: Sequence[str]) -> click.Context:
+    """Return a command with its arguments; raises what it raises for wrong ones."""
     from birchbark.cli import group
 
-    name, *rest = arguments
     root = click.get_current_context().find_root()
-    called = group.get_command(root, name) if name in SHARDED else None
-    if called is None:
-        wanted = f"{', '.join(SHARDED)}, {' '.join(STUDY)} or {SERVE}"
-        raise InputError("no command with shards", wanted=wanted, found=name)
-    parsed = called.make_context(name, list(rest), parent=root)  # refuses wrong arguments
-    if parsed.params["shard_text"] is not None:
+    called: click.Command | None = group
+    names, rest = list[str](), list(arguments)
+    while isinstance(called, click.Group) and rest:
+        names.append(rest.pop(0))
+        called = called.get_command(root, names[-1])
+    parsed = called and called.make_context(" ".join(names), rest, parent=root)
+    if parsed and parsed.params.get("shard_text") is not None:
         raise InputError("--shard cannot be given: `birchbark cluster` does all shards")
-    output: Path = parsed.params["output"]
-    return output
+    divisible = parsed and ("shard_text" in parsed.params or hasattr(called, "on_cluster"))
+    if not parsed or not divisible:
+        raise InputError("no command with shards", wanted=WITH_SHARDS, found=" ".join(names))
+    return parsed
 
 
 def _serve(
@@ -180,62 +185,7 @@ def _serve(
         called.invoke(parsed)
 
 
-def _run_study(
-    arguments: Sequence[str],
-    shards: int | None,
-    resources: Resources,
-    address: str | None,
-    *,
-    unlike_processors: bool,
-) -> None:
-    """Train the models of a study on the cluster, and then run it here."""
-    from birchbark.cli import group
-    from birchbark.cluster.on_ray import run_on_ray
-    from birchbark.experiments.recipe_file import read_recipe
-    from birchbark.study.training_chains import independent
-
-    root = click.get_current_context().find_root()
-    studies = group.get_command(root, STUDY[0])
-    assert isinstance(studies, click.Group)
-    called = studies.commands[STUDY[1]]
-    parsed = called.make_context(" ".join(STUDY), list(arguments[2:]), parent=root)
-    recipe, cache = parsed.params["recipe"], parsed.params["cache"]
-    if recipe.is_dir():
-        raise InputError("a folder of recipes", wanted="one recipe", found=str(recipe))
-    if cache is None:
-        raise InputError("no folder for trained models", wanted="--cache DIR, which all nodes see")
-    chains = read_recipe(recipe, parsed.params["larger"]).experiment.chains
-    models = [tuple(of_group) for of_group in independent(chains)]
-    if not models:
-        raise InputError(
-            "this study trains no models",
-            found=str(recipe),
-            remedy="run it without birchbark cluster: birchbark study run",
-        )
-    count = shards or len(models)
-    options = {name: parsed.params[name] for name in ("recipe", "larger", "data", "device")}
-    work = StudyTraining(tuple(models), cache, options, str(Path.cwd()), resources.cpus)
-    processors: set[str] = set()
-    with (
-        closing(run_on_ray(work, count, resources, address)) as outcomes,
-        progress("trainings", count) as advance,
-    ):
-        for shard, (messages, processor) in outcomes:
-            for line in messages:
-                notify(f"[{shard}] {line}")
-            processors.add(processor)
-            if len(processors) > 1 and not unlike_processors:
-                raise InputError(
-                    "models were trained on unlike processors",
-                    found=" and ".join(sorted(processors)),
-                    remedy="nodes of one kind, or --unlike-processors",
-                )
-            advance(1)
-    with parsed:
-        called.invoke(parsed)
-
-
-def _enter(folder: str, threads: int) -> None:
+def enter(folder: str, threads: int) -> None:
     """Prepare this process of a node for work in the folder, with so many threads."""
     from birchbark.cli import allow_open_files
 
@@ -250,44 +200,6 @@ def _enter(folder: str, threads: int) -> None:
             found=f"{error.strerror} on {os.uname().nodename}",
             remedy="use a folder that all nodes share",
         ) from None
-
-
-@dataclass(frozen=True)
-class StudyTraining:
-    """Trains some of a study's models on a node.
-
-    Attributes:
-        models: Their names, in groups that can be trained at the same time.
-        cache: The folder for trained models.
-        options: recipe, larger, data and device, as given to the command.
-        folder: The working directory.
-        threads: Number of threads.
-    """
-
-    models: tuple[tuple[str, ...], ...]
-    cache: Path
-    options: Mapping[str, Any]
-    folder: str
-    threads: int
-
-    def __call__(self, shard: Shard) -> tuple[list[str], str]:
-        """Train the shard's models. Returns what was said, and the kind of processor."""
-        _enter(self.folder, self.threads)
-        from birchbark.collection.data_files import find_data_root
-        from birchbark.experiments.recipe_file import read_recipe
-        from birchbark.score.processor import processor
-        from birchbark.study.run import train_models
-
-        messages: list[str] = []
-        train_models(
-            read_recipe(self.options["recipe"], self.options["larger"]),
-            find_data_root(self.options["data"]),
-            self.cache,
-            [name for of_group in shard.of(self.models) for name in of_group],
-            device=self.options["device"],
-            progress=messages.append,
-        )
-        return messages, processor()
 
 
 @dataclass(frozen=True)
@@ -308,7 +220,7 @@ class ShardCommand:
         """Do the shard, and return its messages."""
         from birchbark.cli import group
 
-        _enter(self.folder, self.threads)
+        enter(self.folder, self.threads)
         messages = StringIO()
         with redirect_stderr(messages), redirect_stdout(messages), warnings.catch_warnings():
             warnings.showwarning = lambda text, *_, **__: notify(f"note: {text}")

@@ -32,6 +32,6 @@ command = training_command(
     base model, or from those that the table [model] lists. In all other respects, this command
     works like `birchbark train`.
     """,
-    example="birchbark distill training/passages/distil.toml --data passages-pool --output small",
+    example="birchbark distill distil.toml --data passages-pool --output small",
     short_help="Train a smaller model on teachers' output.",
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from birchbark.train.config import TrainingConfig
 
 
-EXAMPLE = "birchbark pretrain relemb training/relemb.toml --data passages-pool --output relemb"
+EXAMPLE = "birchbark pretrain relemb relemb.toml --data passages-pool --output relemb"
 
 
 @click.group(

@@ -18,7 +18,9 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 
-NONE, ALL, AUTO = "none", "all", "auto"
+NONE = "none"
+ALL = "all"
+AUTO = "auto"
 INTEGERS = (
     "depth",
     "max_segments",

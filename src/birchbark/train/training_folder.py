@@ -23,7 +23,10 @@ from birchbark.errors import ArtifactError, InputError, TrainingError
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.read_config import rename_old_keys
 
-MODEL, STATE, LOG, IDENTITY = "model", "state", "curve.jsonl", "training.json"
+MODEL = "model"
+STATE = "state"
+LOG = "curve.jsonl"
+IDENTITY = "training.json"
 TEACHERS, TOKENS, MINED, LOCK = "teachers", "tokens", "mined", "lock"
 
 

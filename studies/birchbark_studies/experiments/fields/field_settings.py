@@ -1,0 +1,137 @@
+"""Which settings does a study of fields have? The table [fields] of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from birchbark import FirstStage, InputError, Match, defaults
+from birchbark.evaluate.rank_measures import parse_rank_measure
+from birchbark.evaluate.tune import simplex_grid
+from birchbark.retrieve.match import parse_match
+from birchbark.section import Section
+from birchbark.text.analyzer import NORMALISERS
+from birchbark_studies.outcome import check_run_names
+
+TUNED = "tuned weights"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSettings:
+    """The settings of a study of fields.
+
+    Attributes:
+        names: Indexed field → the document fields that it joins.
+        joint: The name of the indexed field that joins all of them.
+        analyzer: The name of the analyzer.
+        weights: The given weights of the fields, for a row of their own; empty for no such row.
+        tune: The measure for which weights are tuned.
+        step: The spacing of the grid of weights, which sum to 1.
+        folds: The number of folds.
+        match: Name → the candidate sets to compare.
+        baseline: The row with which the others are compared.
+        counted: The document fields whose values are counted, such as sources and dates.
+        judgments: Whether to count the judged and the relevant documents of each query.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    joint: str
+    analyzer: str
+    weights: Mapping[str, float]
+    tune: str
+    step: float
+    folds: int
+    match: Mapping[str, Match]
+    baseline: str
+    counted: tuple[str, ...] = ()
+    judgments: bool = False
+
+    @classmethod
+    def read(cls, section: Section) -> FieldSettings:
+        """Read the table [fields] of a recipe."""
+        table = section.section("names")
+        names = {name: table.texts(name) for name in table.keys}
+        joint = section.text("joint", "contents")
+        settings = cls(
+            names,
+            joint,
+            section.one_of("analyzer", tuple(NORMALISERS), "english"),
+            _weights(section, names),
+            section.text("tune"),
+            section.number("step", defaults.TUNING_STEP),
+            section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
+            {name: _match(section, name) for name in section.texts("match", ("or", "and"))},
+            section.text("baseline", joint),
+            section.texts("counted", ()),
+            section.boolean("judgments", False),
+        )
+        settings._check(section)
+        section.reject_unknown_keys()
+        return settings
+
+    def _check(self, section: Section) -> None:
+        """Raise InputError for settings that would otherwise fail after work has begun."""
+        if len(self.names) < 2:
+            raise InputError(
+                "too few fields",
+                where=section.where("names"),
+                wanted="two or more",
+                found=str(len(self.names)),
+            )
+        if len(set(self.rows)) < len(self.rows):
+            raise InputError(
+                "a field has the name of another row",
+                where=section.where("names"),
+                wanted="distinct names",
+                found=", ".join(self.rows),
+            )
+        check_run_names(self.rows, section.where("names"))
+        section.one_of("baseline", self.rows, self.joint)
+        try:
+            parse_rank_measure(self.tune)
+            simplex_grid(len(self.names), self.step)
+        except InputError as fault:
+            raise fault.at(section.where("step" if "step" in fault.what else "tune")) from None
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows: single fields, their sum, weighted sums, and the joint field."""
+        given = [self.weighted_row] if self.weights else []
+        return (*self.names, self.sum_row, *given, TUNED, self.joint)
+
+    @property
+    def weighted_row(self) -> str:
+        """The name of the row with the given weights."""
+        return " + ".join(
+            f"{f'{weight:g}'.removeprefix('0') or 0} {name}"
+            for name, weight in self.weights.items()
+        )
+
+    @property
+    def sum_row(self) -> str:
+        """The name of the row that sums all fields with weight 1."""
+        return " + ".join(self.names)
+
+
+def _weights(section: Section, names: Mapping[str, object]) -> dict[str, float]:
+    table = section.section("weights", {})
+    if unknown := [name for name in table.keys if name not in names]:
+        raise InputError(
+            f"no field {unknown[0]!r}",
+            where=section.where("weights"),
+            wanted=", ".join(names),
+        )
+    weights = {name: table.number(name) for name in table.keys}
+    try:
+        if weights:
+            FirstStage(fields=weights)  # raises InputError
+        return weights
+    except InputError as fault:
+        raise fault.at(section.where("weights")) from None
+
+
+def _match(section: Section, name: str) -> Match:
+    try:
+        return parse_match(name)
+    except InputError as fault:
+        raise fault.at(section.where("match")) from None

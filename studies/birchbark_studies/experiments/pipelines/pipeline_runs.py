@@ -1,0 +1,204 @@
+"""How is a collection ranked by pipelines, and what do they cost?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from birchbark import (
+    FirstStage,
+    Index,
+    InputError,
+    Query,
+    Ranker,
+    Run,
+    Schema,
+    SearchStats,
+    load_scorer,
+    open_engine,
+    open_writer,
+    rank_queries,
+    rerank,
+)
+from birchbark.pipeline.load_rankers import with_score_caches
+from birchbark.pipeline.rerank import RerankedQuery
+from birchbark.pipeline.stored.precompute import precompute_vectors
+from birchbark.score.scorer import Scorer
+from birchbark_studies.collections import TestCollection
+from birchbark_studies.experiments.pipelines.loader import PipelineLoader
+from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, Cost, PipelineRuns
+from birchbark_studies.experiments.pipelines.rows import STATIC, PipelineRows, Stages
+from birchbark_studies.experiments.pipelines.tuned import cross_validated
+from birchbark_studies.recipe import Recipe
+from birchbark_studies.workspace import Workspace
+
+TIMINGS = 2  # measurements per query; the faster one counts
+
+
+@dataclass(frozen=True, slots=True)
+class RankingSettings:
+    """How collections are ranked.
+
+    Attributes:
+        rows: The pipelines.
+        first_stages: Row → another first stage, without re-ranking, for comparison.
+        segments_of: Collection → how its documents are split, where it differs from the stages.
+        rm3: Whether the first stage expands queries with RM3.
+        timed: The number of queries per collection, evenly spaced, on which speed is measured.
+        tune: The measure for which weights are chosen.
+        folds: The number of folds, for collections without given folds.
+    """
+
+    rows: PipelineRows
+    first_stages: Mapping[str, FirstStage]
+    segments_of: Mapping[str, str]
+    rm3: bool
+    timed: int
+    tune: str
+    folds: int
+
+
+class CollectionRanker:
+    """Ranks one collection with all pipelines.
+
+    settings: as above. loader: loads the models. models: name → model name or path.
+    """
+
+    def __init__(
+        self,
+        settings: RankingSettings,
+        loader: PipelineLoader,
+        models: Mapping[str, str],
+        recipe: Recipe,
+        workspace: Workspace,
+        collection: TestCollection,
+    ) -> None:
+        """Rank with the first stages. Raises InputError if no judged query is ranked."""
+        self._settings, self._loader, self._models = settings, loader, models
+        self._recipe, self._workspace, self._collection = recipe, workspace, collection
+        self._index = index = workspace.index(collection, Schema())
+        self._with_vectors: dict[str, Index] = {}
+        expansion = recipe.rm3.variants[0] if settings.rm3 else None
+        self._stage = FirstStage(recipe.bm25, expansion=expansion)
+        run = collection.run or rank_queries(
+            index, collection.queries, self._stage, depth=recipe.depth, tag=FIRST
+        )
+        self._queries = [query for query in collection.queries if query.query_id in run.rankings]
+        if not self._queries:
+            raise InputError("the run ranks no judged query", where=f"collection {collection.name}")
+        self._first = replace(_select(run.head(recipe.depth), self._queries), tag=FIRST)
+        step = max(1, len(self._queries) // settings.timed)
+        self._timed = self._queries[::step][: settings.timed]
+        runs = {FIRST: self._first}
+        for name, other in {} if collection.run else settings.first_stages.items():
+            runs[name] = rank_queries(index, self._queries, other, depth=recipe.depth, tag=name)
+        self._ranked = PipelineRuns(collection.name, collection.qrels, runs, len(self._timed))
+
+    def rank(self) -> PipelineRuns:
+        """Rank with all pipelines, and measure what they cost."""
+        for name, stages in self._settings.rows.stages.items():
+            self._workspace.progress(f"{self._collection.name}: {name}")
+            self._rank_row(name, stages)
+        return self._ranked
+
+    def _rank_row(self, name: str, stages: Stages) -> None:
+        """Add the run of a pipeline, and its cost unless that of another seed is known."""
+        rankers, work = self._load(name, stages), _TotalWork()
+        searched, candidates = self._searched(name, rankers)
+        run = self._rerank(searched, candidates, rankers, work.add)
+        self._ranked.runs[name] = replace(run, tag=name)
+        if name in self._settings.rows.tuned:
+            self._tune(name, searched, candidates)
+        shown = self._settings.rows.shown_as.get(name, name)
+        if shown in self._ranked.costs:
+            return  # another seed costs the same
+        timed, count = self._timed, len(self._queries)
+        seconds = sum(_time(searched, candidates, query, rankers) for query in timed)
+        self._ranked.costs[shown] = Cost(
+            seconds=seconds / len(timed),
+            parameters=self._loader.parameters(stages, self._models),
+            pairs=work.total.pairs / count,
+            comparisons=work.total.comparisons / count,
+        )
+
+    def _load(self, name: str, stages: Stages) -> list[Ranker]:
+        if segments := self._settings.segments_of.get(self._collection.name):
+            stages = tuple(replace(stage, segments=segments) for stage in stages)
+        return self._loader.rankers(name, stages, self._models)
+
+    def _searched(self, name: str, rankers: Sequence[Ranker]) -> tuple[Index, Run]:
+        """Return the index that a row searches, and its candidates."""
+        kind = self._settings.rows.vectors.get(name)
+        if kind is None:
+            return self._index, self._first
+        ranker = rankers[0]
+        scorer = ranker.static if kind == STATIC else ranker.vector_scorer
+        index = self._index_with_vectors(scorer, ranker)
+        if self._collection.run:
+            return index, self._first
+        engine = open_engine(index, self._stage, None, load_scorer, rankers)
+        depth = self._recipe.depth
+        return index, Run({q.query_id: engine.rank(q.text, depth) for q in self._queries}, FIRST)
+
+    def _index_with_vectors(self, embedding: Scorer | None, ranker: Ranker) -> Index:
+        """Return the index with the vectors of the ranker's segments, which are computed once."""
+        assert embedding
+        workspace = self._workspace
+        vectors = precompute_vectors(embedding, ranker.segmenter, embedding.name)
+        key = f"vectors {vectors.schema.config}"
+        if key not in self._with_vectors:
+            index = workspace.index(self._collection, Schema(), extended_by=key)
+            workspace.progress(f"{self._collection.name}: computing vectors")
+            with open_writer(index.directory) as writer:
+                vectors.attach(writer)
+            self._with_vectors[key] = Index(index.directory)
+        return self._with_vectors[key]
+
+    def _rerank(
+        self,
+        searched: Index,
+        candidates: Run,
+        rankers: Sequence[Ranker],
+        add: Callable[[RerankedQuery], None] = lambda query: None,
+    ) -> Run:
+        scores = self._workspace.cache_or_scratch / "scores"
+        with with_score_caches(rankers, scores) as cached:
+            return rerank(searched, candidates, self._queries, cached.rankers, on_query=add)
+
+    def _tune(self, name: str, searched: Index, candidates: Run) -> None:
+        """Rank with all weights that are tried, and keep the best ones of the other folds."""
+        weights, collection = self._settings.rows.tuned[name], self._collection
+        runs = [
+            self._rerank(searched, candidates, self._load(name, variant))
+            for variant in weights.variants
+        ]
+        folds = collection.folds_or_random(self._settings.folds, self._recipe.seed)
+        self._ranked.runs[name], self._ranked.tunings[name] = cross_validated(
+            name, weights, runs, collection.qrels, folds, self._settings.tune
+        )
+
+
+@dataclass(slots=True)
+class _TotalWork:
+    """Sums the search statistics of all queries."""
+
+    total: SearchStats = field(default_factory=SearchStats)
+
+    def add(self, query: RerankedQuery) -> None:
+        self.total += query.stats
+
+
+def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:
+    """Measure the seconds for one query: the minimum, because other load only adds time."""
+    seconds = []
+    for _ in range(TIMINGS):
+        started = time.perf_counter()
+        rerank(index, _select(first, [query]), [query], rankers)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def _select(run: Run, queries: Sequence[Query]) -> Run:
+    """Return the run with only the rankings for `queries`."""
+    return Run({query.query_id: run.rankings[query.query_id] for query in queries}, run.tag)

@@ -1,0 +1,126 @@
+"""What does a recipe contain, and what must each kind of study provide?"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from birchbark import BM25, RM3, InputError
+from birchbark.show.table import Column, Group
+from birchbark_studies.collections import CollectionFiles
+from birchbark_studies.comparison import Comparison
+from birchbark_studies.outcome import Outcome
+from birchbark_studies.training_chains import Chain
+from birchbark_studies.workspace import Workspace
+
+
+class Experiment(ABC):
+    """A kind of study with its settings: the part of a recipe that differs between kinds.
+
+    Attributes:
+        collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
+        uses_rm3: Whether this kind uses the table [rm3] of a recipe.
+        uses_measures: Whether this kind measures rankings, so that a recipe must name measures.
+    """
+
+    __slots__ = ()
+    collection_keys: ClassVar[frozenset[str]] = frozenset()
+    uses_rm3: ClassVar[bool] = False
+    uses_measures: ClassVar[bool] = True
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names or directories of the checkpoints that must exist; none by default."""
+        return ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files besides the collections, as paths below the data root; none by default."""
+        return ()
+
+    @property
+    def chains(self) -> Mapping[str, Chain]:
+        """The models that the study trains: name → training runs; none by default."""
+        return {}
+
+    @abstractmethod
+    def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
+        """Map the name of each table that `run` makes to its columns."""
+
+    @abstractmethod
+    def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
+        """Run the study. `run_study` adds the published figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class RM3Choices:
+    """The parameters of RM3 to try, and the measure by which they are chosen for each fold."""
+
+    variants: tuple[RM3, ...]
+    measure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All settings of a study.
+
+    Attributes:
+        path: The recipe file.
+        larger: Whether the settings in its table [larger] are applied.
+        settings: A hash of what decides the results: everything but title, source, findings and
+            published figures, and of [larger] only what is applied.
+        kind: The kind of study, a key of `KINDS`.
+        source: The publication that the study reproduces.
+        findings: The interpretation of the results, written by hand, one paragraph per line.
+        depth: The number of documents per query in all runs.
+        seed: The seed for folds, bootstrap and random scores.
+        significance_level: A difference is significant if its corrected p is below it.
+        published: Table → figures quoted from the literature.
+    """
+
+    path: Path
+    larger: bool
+    settings: str
+    kind: str
+    title: str
+    source: str
+    findings: str
+    collections: tuple[CollectionFiles, ...]
+    measures: tuple[str, ...]
+    bm25: BM25
+    rm3: RM3Choices
+    depth: int
+    seed: int
+    significance_level: float
+    experiment: Experiment
+    published: Mapping[str, tuple[Group, ...]]
+
+    @property
+    def name(self) -> str:
+        """The file name without suffix, which is also the name of the results folder."""
+        return self.path.stem
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All data files that the study reads, as paths below the data root, without duplicates."""
+        files = [file for collection in self.collections for file in collection.files]
+        return tuple(dict.fromkeys([*files, *self.experiment.files]))
+
+    def comparison(self, baseline: str, measures: tuple[str, ...] = ()) -> Comparison:
+        """Return how runs are compared with `baseline`. measures: by default the recipe's."""
+        return Comparison(measures or self.measures, baseline, self.seed, self.significance_level)
+
+    def check_names(self, key: str, names: Iterable[str]) -> None:
+        """Raise InputError if the table `key` of the recipe names an unknown collection."""
+        known = [collection.name for collection in self.collections]
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"{key} names an unknown collection",
+                    where=str(self.path),
+                    wanted=f"one of {', '.join(known)}",
+                    found=name,
+                )

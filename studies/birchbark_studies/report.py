@@ -1,0 +1,39 @@
+"""How is the report of a study rendered as a self-contained HTML page?"""
+
+from __future__ import annotations
+
+from birchbark.show.draw_plot import colours, draw
+from birchbark.show.page import load_template
+from birchbark_studies.outcome import Outcome
+from birchbark_studies.recipe import Recipe
+
+TEMPLATE = "report.html"
+
+
+def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str) -> str:
+    """Render the report as one HTML page.
+
+    inputs: path below the data root → fingerprint. device: as in `StoredResults`.
+
+    Raises MissingPackageError without Jinja2 or matplotlib.
+    """
+    page = load_template(__package__, TEMPLATE)
+    from markupsafe import Markup, escape
+
+    def with_code(text: str) -> Markup:
+        """Return `text` escaped, with what stands between backticks as code."""
+        parts = str(escape(text)).split("`")
+        shown = (f"<code>{x}</code>" if n % 2 else x for n, x in enumerate(parts))
+        return Markup("".join(shown))
+
+    plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
+    text: str = page.render(
+        recipe=recipe,
+        outcome=outcome,
+        plots=plots,
+        inputs=inputs,
+        device=device,
+        colours=Markup(colours()),
+        with_code=with_code,
+    )
+    return text

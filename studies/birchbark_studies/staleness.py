@@ -1,0 +1,50 @@
+"""Are a study's results those of the models, the data and the recipe that are here now?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from birchbark import InputError
+from birchbark.artifact import read_json
+from birchbark.collection.data_files import data_fingerprint, data_path, missing_files
+from birchbark.errors import ArtifactError, CheckpointError, MissingPackageError
+from birchbark_studies.models import fingerprint_of
+from birchbark_studies.recipe import Recipe
+
+MANIFEST = "manifest.json"
+
+
+def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]:
+    """Return why results are out of date; an empty list if they are not.
+
+    Compared are the recipe, the models that must exist before the study, and the data files. Models
+    and files that are not here are left out.
+
+    results: the folder of the results. root: the data root, None for none. Raises InputError if the
+    folder has no manifest, and ArtifactError if it is damaged.
+    """
+    manifest = read_json(results / MANIFEST, "study")
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("recipe"), dict):
+        raise ArtifactError("damaged study", where=str(results / MANIFEST))
+    return [*_changes(recipe, manifest, root)]
+
+
+def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:
+    if manifest["recipe"].get("settings") != recipe.settings:
+        yield "the recipe has changed"
+    required = manifest.get("required", {})
+    for model in recipe.experiment.models:
+        try:
+            now = fingerprint_of(model)
+        except (InputError, CheckpointError, MissingPackageError):
+            continue
+        if required.get(model) != now:
+            yield f"{model} has changed"
+    inputs, missing = manifest.get("inputs", {}), missing_files(recipe.files, root)
+    for name in recipe.files:
+        if root is None or name in missing or name.startswith("ir_datasets:"):
+            continue
+        if inputs.get(name) != data_fingerprint(data_path(root, name)):
+            yield f"{name} has changed"

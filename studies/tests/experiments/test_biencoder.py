@@ -1,0 +1,161 @@
+"""Does a study of bi-encoders measure and rank by the cosines of each layer and pooling?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from birchbark.checkpoint.heads import POOLING_MODES, Pooling
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
+from birchbark.records import Ranking
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.match import AND
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.by_name import parse_segmenter
+from birchbark_studies.roc import auc
+from conftest import DOCUMENTS, QUERIES
+from small_study import QRELS, SmallStudy, write_small_study
+
+RECIPE = """
+kind = "bi-encoder"
+title = "Bi-encoders"
+measures = ["AP", "RR@10"]
+[bi-encoder]
+models = { tiny = "MODEL" }
+fields = { both = "whole", title = "title" }
+others = 3
+curve = "max"
+match = ["all", "and", "nearest:2", "nearest:2+and"]
+[[bi-encoder.ranked]]
+model = "tiny"
+field = "title"
+pooling = "mean"
+[[bi-encoder.ranked]]
+model = "tiny"
+field = "both"
+pooling = "cls"
+layer = 1
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
+    qrels = QRELS + "1 0 engine 0\n2 0 bees 0\n"
+    return write_small_study(tmp_path, RECIPE, MODEL=bert(labels=1), qrels=qrels)
+
+
+def by_hand(study: SmallStudy, segments: str, pooling: Pooling) -> dict[str, dict[str, float]]:
+    """Compute query_id → doc_id → cosine with the embedding scorer."""
+    model = next(path for path in study.root.iterdir() if path.name.startswith("bert"))
+    scorer = load_scorer(model, pooling=pooling)
+    assert isinstance(scorer, EmbeddingScorer)
+    cosines: dict[str, dict[str, float]] = {}
+    for query_id, text in QUERIES.items():
+        [query_vector] = scorer.embed(scorer.encode([text]))
+        for document in DOCUMENTS:
+            for segment in parse_segmenter(segments)(document):
+                [vector] = scorer.embed(scorer.encode([segment.text]))
+                cosines.setdefault(query_id, {})[document.doc_id] = float(query_vector @ vector)
+    return cosines
+
+
+def test_rankings_and_areas(study: SmallStudy, tmp_path: Path) -> None:
+    """Rankings and AUC equal those from the embedding scorer for each layer and pooling."""
+    outcome = study.run()
+    ranked = read_run(tmp_path / "out" / "runs" / "Tiny.tiny-title-mean.run").rankings
+    cosines = by_hand(study, "title", Pooling("mean"))
+    for query_id, ranking in ranked.items():
+        assert set(ranking.doc_ids) == {d.doc_id for d in DOCUMENTS if d.title}
+        scores = [max(0.0, cosines[query_id][doc_id]) for doc_id in ranking.doc_ids]
+        np.testing.assert_allclose(ranking.scores, scores, atol=1e-5)
+    second = read_run(tmp_path / "out" / "runs" / "Tiny.tiny-both-cls-layer-1.run").rankings
+    cosines = by_hand(study, "whole", Pooling("cls", 1))
+    for query_id, ranking in second.items():
+        names = list(cosines[query_id])
+        expected = Ranking.of(names, [max(0.0, cosines[query_id][n]) for n in names])
+        np.testing.assert_allclose(ranking.scores, expected.scores, atol=1e-5)
+    tables = {table.name: table for table in outcome.tables}
+    assert [row.name for row in tables["auc"].groups[0].rows] == ["tiny, both", "tiny, title"]
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    grades: dict[str, dict[str, int]] = {}
+    for line in (tmp_path / "qrels.txt").read_text().splitlines():
+        query_id, _, doc_id, grade = line.split()
+        grades.setdefault(query_id, {})[doc_id] = int(grade)
+    for column, mode in enumerate(POOLING_MODES):
+        cosines, scores, relevant = by_hand(study, "whole", Pooling(mode)), [], []
+        for query_id, judged in grades.items():
+            top = rank_query(index, QUERIES[query_id], depth=3).doc_ids
+            for doc_id, grade in {**dict.fromkeys(top, 0), **judged}.items():
+                scores.append(cosines[query_id][doc_id])
+                relevant.append(grade > 0)
+        cell = tables["auc"].groups[0].rows[0].cells[column].value
+        assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+
+
+def test_candidates(study: SmallStudy, tmp_path: Path) -> None:
+    """Match ratios are the shares of all documents that are nearest, contain the terms, or both."""
+    study.run()
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    [table] = [table for table in results["tables"] if table["name"] == "match"]
+    ratios = {row["name"]: row["cells"][0]["value"] for row in table["groups"][0]["rows"]}
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    judged = {line.split()[0] for line in (tmp_path / "qrels.txt").read_text().splitlines()}
+    texts = [text for query_id, text in QUERIES.items() if query_id in judged]
+    with_all = [len(rank_query(index, text, FirstStage(match=AND))) for text in texts]
+    assert ratios["all"] == 1
+    assert ratios["nearest:2"] == pytest.approx(2 / len(DOCUMENTS))
+    assert ratios["and"] == pytest.approx(sum(with_all) / len(texts) / len(DOCUMENTS))
+    assert ratios["nearest:2"] <= ratios["nearest:2+and"] <= ratios["nearest:2"] + ratios["and"]
+
+
+def test_an_encoder_without_a_head(
+    study: SmallStudy, tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """A model directory without pooling or classifier works."""
+    model = bert(masked=True)
+    shutil.rmtree(model / "1_Pooling")
+    old = next(path for path in tmp_path.iterdir() if path.name.startswith("bert"))
+    study.replace(str(old), str(model))
+    assert list(study.run().models) == ["tiny"]
+
+
+def test_a_layer_beyond_the_model(study: SmallStudy, tmp_path: Path) -> None:
+    """The error is reported before anything is encoded."""
+    study.replace("layer = 1", "layer = 9")
+    message = r"row tiny, both, cls, layer 9: no such layer: expected 0 to 2, found 9"
+    with pytest.raises(InputError, match=message):
+        study.run()
+
+
+def test_a_field_that_no_document_has(study: SmallStudy, tmp_path: Path) -> None:
+    """A field without any document raises InputError."""
+    rows = [json.dumps({"id": d.doc_id, "text": d.fields["text"]}) for d in DOCUMENTS]
+    (tmp_path / "docs.jsonl").write_text("\n".join(rows))
+    with pytest.raises(
+        InputError, match="collection Tiny, field title: no document that is judged or"
+    ):
+        study.run()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('field = "title"', 'field = "body"', "unknown field 'body'"),
+        ('"nearest:2+and"', '"near"', "unknown match 'near'"),
+        ('title = "title"', 'title = "heading"', "unknown segments 'heading'"),
+        ('curve = "max"', 'curve = "min"', "unknown curve 'min'"),
+    ],
+)
+def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) -> None:
+    """Errors are reported with their location before any work."""
+    study.replace(old, new)
+    with pytest.raises(InputError, match=message):
+        study.read()

@@ -1,0 +1,424 @@
+"""Does each row equal `rerank --stages` with the same stages, and are costs counted right?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.cli import group
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.runs import read_run, write_run
+from birchbark.errors import CheckpointError, InputError
+from birchbark.evaluate.folds import make_folds
+from birchbark.evaluate.measures import measure
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.pipeline.answers.answer import SearchStats
+from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.stage_options import StageOptions
+from birchbark.records import Document, Ids, Query, Run
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.retrieve.rm3 import RM3
+from birchbark.score.session import OnnxSession
+from birchbark.show.draw_plot import draw
+from birchbark.show.plot import Curves, Plot, Scatter
+from birchbark_studies.experiments.pipelines import pipeline_runs as runs
+from birchbark_studies.experiments.pipelines.pipeline_experiment import (
+    READ_EVERYTHING,
+    PipelineExperiment,
+)
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.recipe_folder import RECIPES
+from conftest import DOCUMENTS, QUERIES
+from small_study import SmallStudy, table_of, write_small_study
+
+RECIPE = """
+kind = "pipelines"
+title = "Pipelines"
+measures = ["AP", "RR@10"]
+[pipelines]
+models = { cross = "MODEL" }
+over = "depth"
+timed = 2
+[pipelines.stage]
+model = "cross"
+aggregate = "max"
+[[pipelines.rows]]
+name = "shallow"
+stages = [{ depth = 2 }]
+[[pipelines.rows]]
+name = "deep"
+stages = [{ depth = 4, aggregate = "mean" }, { depth = 3, first_stage_weight = 0.1 }]
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
+    return write_small_study(tmp_path, RECIPE, MODEL=bert(labels=1))
+
+
+def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
+    """Rankings equal those of the command on the same first stage."""
+    root = study.root
+    outcome = study.run()
+    build_index(
+        [Document(d.doc_id, d.fields) for d in DOCUMENTS], root / "index", Schema("english")
+    )
+    write_run(replace(outcome.runs["Tiny.first stage"], tag="first"), root / "first.run")
+    (root / "stages.toml").write_text(
+        "[[stage]]\ndepth = 4\naggregate = 'mean'\nembedding = 'none'\nread_segments = 'all'\n"
+        "[[stage]]\ndepth = 3\naggregate = 'max'\nfirst_stage_weight = 0.1\n"
+        "embedding = 'none'\nread_segments = 'all'\n"
+    )
+    model = study.read().experiment.models[0]
+    arguments = ["rerank", root / "index", "--run", root / "first.run", "--queries", root / "q.tsv"]
+    arguments += ["--model", model, "--stages", root / "stages.toml", "--output", root / "deep.run"]
+    done = CliRunner().invoke(group, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    expected = read_run(root / "deep.run").rankings
+    for query_id, ranking in outcome.runs["Tiny.deep"].rankings.items():
+        assert ranking.doc_ids == expected[query_id].doc_ids
+
+
+def test_weights_by_cross_validation(study: SmallStudy) -> None:
+    """Each query is ranked with the weights that are best for the queries of the other folds."""
+    tried = [0.0, 0.5, 1.0]
+    rows = "".join(
+        f'[[pipelines.rows]]\nname = "a = {a}"\nstages = [{{ first_stage_weight = {a} }}]\n'
+        for a in tried
+    )
+    tuned = f"tuned = {{ first_stage_weight = {tried} }}"
+    study.replace("timed = 2", 'timed = 2\nfolds = 2\ntune = "RR@10"')
+    study.replace("stages = [{ depth = 2 }]", f"stages = [{{}}]\n{tuned}\n{rows}")
+    outcome, qrels = study.run(), read_qrels(study.root / "qrels.txt")
+    (weights,) = table_of(outcome, "weights").groups
+    assert [row.name for row in weights.rows] == ["shallow, 1", "shallow, 2"]
+    folds = make_folds(qrels.grades, 2, study.read().seed)
+    values = {
+        a: measure(qrels, outcome.runs[f"Tiny.a = {a}"], ["RR@10"]).values["RR@10"] for a in tried
+    }
+    for row, fold, others in zip(weights.rows, folds, folds[::-1], strict=True):
+        best = max(tried, key=lambda a: (sum(values[a][q] for q in others), -a))
+        assert row.cells[0].value == best
+        for query_id in fold:
+            expected = outcome.runs[f"Tiny.a = {best}"].rankings.get(query_id)
+            assert outcome.runs["Tiny.shallow"].rankings.get(query_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("tuned", "message"),
+    [
+        ("{}", "wrong weights: expected values of first_stage_weight or embedding_weight"),
+        ("{ depth = [1, 2] }", "wrong weights"),
+        ("{ embedding_weight = [0.5] }", "embedding_weight has no effect without an embedding"),
+    ],
+)
+def test_bad_weights_to_tune(study: SmallStudy, tuned: str, message: str) -> None:
+    """The error names the table."""
+    study.replace("stages = [{ depth = 2 }]", f"stages = [{{ depth = 2 }}]\ntuned = {tuned}")
+    with pytest.raises(InputError, match=message) as caught:
+        study.read()
+    assert "tuned" in str(caught.value.where)
+
+
+def test_rows_can_read_as_searches_do(study: SmallStudy) -> None:
+    """With read = "plan", stages have the defaults of the command line."""
+    study.replace("timed = 2", 'timed = 2\nread = "plan"')
+    experiment = study.read().experiment
+    assert isinstance(experiment, PipelineExperiment)
+    ((shallow,), _) = experiment.ranking.rows.stages.values()
+    assert shallow == StageOptions(model="cross", aggregate="max", depth=2)
+
+
+def test_costs(study: SmallStudy) -> None:
+    """Parameters count each model once, pairs all stages; cached scores do not lower the cost."""
+    cache, model = study.root / "cache", Path(study.read().experiment.models[0])
+    outcomes = [study.run(name, cache=cache) for name in ("out", "again")]
+    index = build_index(
+        [Document(d.doc_id, d.fields) for d in DOCUMENTS], study.root / "ix", Schema("english")
+    )
+    options = replace(READ_EVERYTHING, model=str(model), aggregate="max", depth=2)
+    stats: list[SearchStats] = []
+    rerank(
+        *(index, outcomes[0].runs["Tiny.first stage"]),
+        [Query(*item) for item in QUERIES.items()],
+        [make_ranker(options, LoadedModels())],
+        on_query=lambda query: stats.append(query.stats),
+    )
+    pairs = sum(of_query.pairs for of_query in stats) / len(QUERIES)
+    for outcome in outcomes:
+        costs = table_of(outcome, "costs")
+        (shallow, deep) = costs.groups[0].rows
+        assert shallow.cells[0].value == deep.cells[0].value == Checkpoint.open(model).parameters
+        assert shallow.cells[1].value == pairs < float(str(deep.cells[1].value))
+        assert shallow.cells[2].value == 0
+        assert all(float(str(row.cells[3].value)) > 0 for row in (shallow, deep))
+        assert "on 2 queries" in costs.note
+    first, second = (table_of(outcome, "pipelines") for outcome in outcomes)
+    assert first == second
+    assert list((cache / "scores").glob("*.scores"))
+
+
+def test_times_are_measured_without_cached_scores(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second study with cached scores still runs BERT to measure the time."""
+    counts: list[int] = []
+    run = OnnxSession.run
+
+    def counting(self: OnnxSession, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Any:
+        counts[-1] += len(ids)
+        return run(self, ids, types)
+
+    monkeypatch.setattr(OnnxSession, "run", counting)
+    for name in ("out", "again"):
+        counts.append(0)
+        study.run(name, cache=study.root / "cache")
+    assert 0 < counts[1] < counts[0]
+
+
+def test_models_that_cannot_be_opened(study: SmallStudy) -> None:
+    """The error names the row and is reported before anything is indexed."""
+    model = study.read().experiment.models[0]
+    study.replace("{ depth = 4,", f"{{ duo = '{model}', depth = 4,")
+    steps: list[str] = []
+    with pytest.raises(CheckpointError, match=r"two texts") as caught:
+        study.run(progress=steps.append)
+    assert caught.value.where == model
+    assert steps == []
+    study.replace(f"duo = '{model}', ", "")
+    study.replace('aggregate = "max"', 'pooling = "mean:9"')
+    with pytest.raises(CheckpointError, match="no such layer"):
+        study.run(progress=steps.append)
+    assert steps == []
+
+
+def test_a_run_without_judged_queries(study: SmallStudy) -> None:
+    """InputError names the collection."""
+    (study.root / "other.run").write_text("9 Q0 canoe 1 2.0 x\n")
+    study.append('run = "other.run"\n')
+    with pytest.raises(InputError, match="collection Tiny: the run ranks no judged query"):
+        study.run()
+
+
+def test_rm3_and_baseline(study: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """rm3 expands the first stage; differences are from the baseline."""
+    stages: list[FirstStage] = []
+
+    def ranking(index: Index, queries: Sequence[Query], stage: FirstStage, **more: Any) -> Run:
+        stages.append(stage)
+        return rank_queries(index, queries, stage, **more)
+
+    monkeypatch.setattr(runs, "rank_queries", ranking)
+    study.run()
+    study.replace("timed = 2", 'timed = 2\nrm3 = true\nbaseline = "deep"')
+    expanded = study.run("expanded")
+    assert [stage.expansion for stage in stages] == [None, RM3()]
+    rows = table_of(expanded, "pipelines").groups[0].rows
+    assert [row.name for row in rows if row.cells[0].difference is None] == ["deep"]
+
+
+def test_other_first_stages_are_compared(study: SmallStudy) -> None:
+    """They are rows without re-ranking, except where the recipe names a run."""
+    tables = '[[pipelines.first_stages]]\nname = "k1"\nk1 = 2.0\nb = 0.75\nrm3 = true\n'
+    study.replace("[pipelines.stage]", f"{tables}[pipelines.stage]")
+    study.replace("timed = 2", 'timed = 2\nbaseline = "k1"')
+    outcome = study.run()
+    build_index(
+        [Document(d.doc_id, d.fields) for d in DOCUMENTS], study.root / "ix", Schema("english")
+    )
+    queries = [Query(*item) for item in QUERIES.items()]
+    stage = FirstStage(BM25(2.0, 0.75), expansion=RM3())
+    expected = rank_queries(Index(study.root / "ix"), queries, stage, depth=1000)
+    assert outcome.runs["Tiny.k1"].rankings == expected.rankings
+    names = [row.name for row in table_of(outcome, "pipelines").groups[0].rows]
+    assert names == ["first stage", "k1", "shallow", "deep"]
+    assert len(table_of(outcome, "costs").groups[0].rows) == 2
+    given = replace(outcome.runs["Tiny.first stage"], tag="given")
+    write_run(given, study.root / "given.run")
+    study.append('run = "given.run"\n')
+    with pytest.raises(InputError, match="baseline 'k1' is not computed for a collection with"):
+        study.run("given")
+    study.replace('baseline = "k1"', "")
+    assert "Tiny.k1" not in study.run("given").runs
+
+
+def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) -> None:
+    """Half of their candidates are found by the vectors, except where the recipe names a run."""
+    embedding = f'embedding = "{bert()}"'
+    study.replace('"deep"', '"deep"\nvectors = "embedding"')
+    with pytest.raises(InputError, match="row deep: vectors need an embedding"):
+        study.run()
+    study.replace('model = "cross"', f'model = "cross"\n{embedding}')
+    study.replace("depth = 2", 'depth = 2, embedding = "none"')
+    study.replace('title = "Pipelines"', 'title = "Pipelines"\ndepth = 4')
+    outcome = study.run()
+    found, by_terms = outcome.runs["Tiny.deep"], outcome.runs["Tiny.first stage"]
+    others = [
+        set(found.rankings[query_id].doc_ids) - set(by_terms.rankings[query_id].doc_ids)
+        for query_id in QUERIES
+    ]
+    assert any(others)
+    assert all(len(ranking) <= 4 for ranking in found.rankings.values())
+    write_run(replace(by_terms, tag="given"), study.root / "given.run")
+    study.append('run = "given.run"\n')
+    for query_id, ranking in study.run("given").runs["Tiny.deep"].rankings.items():
+        assert set(ranking.doc_ids) == set(by_terms.rankings[query_id].doc_ids)
+
+
+def test_vectors_are_computed_once(study: SmallStudy, bert: Callable[..., Path]) -> None:
+    """Rows with the same embedding and segments share them."""
+    study.replace('"deep"', '"deep"\nvectors = "embedding"')
+    study.replace('"shallow"', '"shallow"\nvectors = "embedding"')
+    study.replace('model = "cross"', f'model = "cross"\nembedding = "{bert()}"')
+    messages: list[str] = []
+    study.run(progress=messages.append)
+    assert messages.count("Tiny: computing vectors") == 1
+
+
+def test_encoding_and_bad_records_of_a_collection(study: SmallStudy) -> None:
+    """Documents and queries are read in the encoding; bad records are skipped only on request."""
+    expected = study.run("before").runs
+    for name in ("docs.jsonl", "q.tsv"):
+        file = study.root / name
+        file.write_bytes((file.read_text() + "\n").encode("cp1252"))
+    documents = study.root / "docs.jsonl"
+    documents.write_bytes(documents.read_bytes() + '{"id": "café", "text": \n'.encode("cp1252"))
+    with pytest.raises(InputError, match=r"docs\.jsonl:6: wrong encoding"):
+        study.run("utf-8")
+    study.append('encoding = "cp1252"\n')
+    with pytest.raises(InputError, match=r"docs\.jsonl:6.*set .skip_bad. or .encoding. of"):
+        study.run("strict")
+    study.append("skip_bad = true\n")
+    steps: list[str] = []
+    assert study.run("skipping", progress=steps.append).runs == expected
+    (note,) = [step for step in steps if "skipped 1 bad records, first" in step]
+    assert "docs.jsonl:6" in note
+    study.replace('encoding = "cp1252"', 'encoding = "latin-77"')
+    with pytest.raises(InputError, match=r"collections\[1\].encoding: unknown encoding"):
+        study.read()
+
+
+def test_segments_of_a_collection(study: SmallStudy) -> None:
+    """Documents of this collection are split differently in all rows."""
+    before = study.run()
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Tiny = "sentences" }')
+    whole = study.run("sentences")
+    study.replace('segments_of = { Tiny = "sentences" }', "")
+    study.replace('aggregate = "max"', 'aggregate = "max"\nsegments = "sentences"')
+    for name, run in study.run("same").runs.items():
+        assert whole.runs[name].rankings == run.rankings
+    assert whole.runs["Tiny.deep"].rankings != before.runs["Tiny.deep"].rankings
+    study.replace("timed = 2", 'timed = 2\nsegments_of = { Huge = "sentences" }')
+    with pytest.raises(InputError, match="segments_of names an unknown collection"):
+        study.run("unknown")
+
+
+def test_plots(study: SmallStudy) -> None:
+    """Effectiveness is plotted against speed, and measures over the depth of the last stage."""
+    plots = {plot.name: plot for plot in study.run().plots}
+    scatter, curves = plots["pareto-1"], plots["over-1"]
+    assert isinstance(scatter, Scatter)
+    assert [name for name, _, _ in scatter.points] == ["shallow", "deep"]
+    assert isinstance(curves, Curves)
+    assert [x for x, _ in curves.series["AP"]] == [2, 3]
+    drawn: list[Plot] = [scatter, curves]
+    assert all(draw(plot).startswith("<svg") for plot in drawn)
+    assert "mathdefault" not in draw(scatter)  # which logarithmic axes would add
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "deep"', 'name = "shallow"', "two rows are called 'shallow'"),
+        ('name = "deep"', 'name = "first stage"', "two rows are called 'first stage'"),
+        ("stages = [{ depth = 2 }]", "stages = []", r"rows\[1\].stages: no stages"),
+        ("depth = 2", "depht = 2", r"rows\[1\].stages\[1\].depht: unknown key"),
+        ("depth = 2", "duo_depth = 2", r"stages\[1\]: duo_depth has no effect without duo"),
+        ("timed = 2", "timed = 0", r"pipelines\.timed: out of range"),
+        ("timed = 2", "segments_of = { Tiny = 'chapters' }", "unknown segments 'chapters'"),
+        ("timed = 2", "first_stages = [{ name = 'deep' }]", "two rows are called 'deep'"),
+        ("timed = 2", "first_stages = [{ name = 'x', b = 2.0 }]", "b is out of range"),
+        ("timed = 2", "first_stages = [{ name = 'x', c = 2 }]", "unknown key"),
+        (
+            "timed = 2",
+            'baseline = "mono"',
+            "unknown baseline 'mono': expected one of first stage",
+        ),
+        ('over = "depth"', 'over = "width"', "unknown over 'width'"),
+        ('aggregate = "max"', 'aggregate = "most"', "unknown aggregation 'most'"),
+        ('model = "cross"', 'segments = "chapters"', "unknown segments 'chapters'"),
+        ('model = "cross"', 'model = "bert"', "no row uses the model 'cross'.*one of bert"),
+        (
+            'model = "cross"',
+            'model = "cross"\nduo = "d"\nduo_depth = 1',
+            "duo_depth is out of range",
+        ),
+        ("depth = 2", "duo = 'd', depth = 3, duo_depth = 4", "duo_depth exceeds depth"),
+        ("depth = 2", "embedding = 'e', embedding_weight = 2", "embedding_weight is out of range"),
+        ('name = "deep"', 'name = "shallow "', "another row has the same run file name"),
+    ],
+)
+def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) -> None:
+    """Errors are reported before any work."""
+    study.replace(old, new)
+    with pytest.raises(InputError, match=message):
+        study.read()
+
+
+def test_larger_settings(study: SmallStudy) -> None:
+    """They apply only if requested, change no other key, and are recorded in the manifest."""
+    study.append('[larger]\n"pipelines.stage.depth" = 77\n')
+    rows = []
+    for large in (False, True):
+        experiment = study.read(large).experiment
+        assert isinstance(experiment, PipelineExperiment)
+        rows.append(
+            [
+                [stage.depth for stage in stages]
+                for stages in experiment.ranking.rows.stages.values()
+            ]
+        )
+    assert rows == [[[2], [4, 3]]] * 2  # options of a stage override the defaults
+    study.replace("stage.depth", "rows.shallow.stages")
+    study.replace("= 77", "= [{}]")
+    experiment = study.read(larger=True).experiment
+    assert isinstance(experiment, PipelineExperiment)
+    assert experiment.ranking.rows.stages["shallow"][0].depth == 100
+    study.run(larger=True)
+    assert json.loads((study.root / "out" / "manifest.json").read_text())["recipe"]["larger"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", r"the recipe has no table \[larger\]"),
+        ("[larger]", r"the recipe has no table \[larger\]"),
+        ('[larger]\n"pipelines.timed.x" = 3', "timed is not a table"),
+        ('[larger]\n"pipelines.rows.none.stages" = 3', "none is not a table"),
+        ('[larger]\n"pipelines.tmed" = 3', "pipelines.tmed: unknown key"),
+    ],
+)
+def test_invalid_larger_settings(study: SmallStudy, table: str, message: str) -> None:
+    """Errors name the key."""
+    study.append(f"{table}\n")
+    with pytest.raises(InputError, match=message):
+        study.read(larger=True)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_recipes_of_the_project(path: Path) -> None:
+    """Every recipe can be read, with and without its larger settings."""
+    recipe = read_recipe(path)
+    if "[larger]" in path.read_text():
+        assert read_recipe(path, larger=True) != recipe

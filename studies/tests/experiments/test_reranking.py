@@ -1,0 +1,299 @@
+"""Does a study of re-ranking rank, compare and count as computed by hand?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
+from birchbark.evaluate.measures import measure
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
+from birchbark.records import Qrels, Ranking, Run
+from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.match import AND
+from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import score_texts
+from birchbark.segment.by_name import parse_segmenter
+from birchbark.show.plot import Curves, Dots
+from birchbark_studies.experiments.reranking.reranking_runs import (
+    Pool,
+    ScoredPairs,
+    mean_rank_change,
+    rerank_top,
+)
+from birchbark_studies.outcome import Outcome
+from birchbark_studies.roc import auc
+from conftest import DOCUMENTS, QUERIES
+from small_study import QRELS, SmallStudy, table_of, write_small_study
+
+RECIPE = """
+kind = "reranking"
+title = "Re-ranked"
+measures = ["nDCG@10", "AP"]
+seed = 7
+[reranking]
+models = { tiny = "MODEL" }
+fields = { both = "whole", title = "title" }
+depths = [2, 5]
+top = 1
+highest = 2
+judged_only = ["Tiny"]
+histograms = ["tiny"]
+over = { axis = "number", at = { tiny = 0.5 } }
+nearest = { model = "MODEL", segments = "title" }
+"""
+ROWS = ["tiny, both", "tiny, title", "random"]
+
+
+@pytest.fixture
+def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
+    return write_small_study(
+        tmp_path,
+        RECIPE,
+        MODEL=bert(labels=1),
+        qrels=QRELS + "1 0 engine 0\n2 0 bees -1\n3 0 gone 1\n",
+    )
+
+
+@pytest.fixture
+def outcome(study: SmallStudy, tmp_path: Path) -> Outcome:
+    """The outcome of the study."""
+    return study.run()
+
+
+def by_hand(folder: Path, segmenter: str) -> dict[str, dict[str, float]]:
+    """Compute query_id → doc_id → score of the best segment, for documents with segments."""
+    scorer = load_scorer(next(p for p in folder.iterdir() if p.name.startswith("bert")))
+    texts = {d.doc_id: [s.text for s in parse_segmenter(segmenter)(d)] for d in DOCUMENTS}
+    return {
+        q: {
+            doc_id: float(score_texts(scorer, text, segments).max())
+            for doc_id, segments in texts.items()
+            if segments
+        }
+        for q, text in QUERIES.items()
+    }
+
+
+def test_first_documents_are_ranked_by_the_model_alone(outcome: Outcome, tmp_path: Path) -> None:
+    """Documents below keep their order; documents without the field come last among the top."""
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    for segmenter, row in (("whole", "tiny-both"), ("title", "tiny-title")):
+        scores = by_hand(tmp_path, segmenter)
+        run = read_run(tmp_path / "out" / "runs" / f"Tiny.BM25.{row}.run")
+        for query_id, text in QUERIES.items():
+            first = rank_query(index, text).doc_ids
+            scored = [d for d in first[:2] if d in scores[query_id]]
+            head = Ranking.of(scored, [scores[query_id][d] for d in scored])
+            without = [d for d in first[:2] if d not in scored]
+            assert run.rankings[query_id].doc_ids == (*head.doc_ids, *without, *first[2:])
+
+
+def test_areas_and_differences(outcome: Outcome, tmp_path: Path) -> None:
+    """AUC covers judged and top documents; differences equal those between the runs."""
+    qrels = read_qrels(tmp_path / "qrels.txt")
+    folder = tmp_path / "out" / "runs"
+    firsts = [read_run(folder / f"Tiny.{name}.as-it-was.run") for name in ("BM25", "cosine")]
+    for column, segmenter in enumerate(("whole", "title")):
+        scores, relevant = [], []
+        for query_id, by_document in by_hand(tmp_path, segmenter).items():
+            top = {d for run in firsts for d in run.rankings[query_id].doc_ids[:5]}
+            for doc_id in by_document.keys() & (top | qrels.grades[query_id].keys()):
+                scores.append(by_document[doc_id])
+                relevant.append(qrels.grades[query_id].get(doc_id, 0) > 0)
+        cell = table_of(outcome, "auc").groups[0].rows[0].cells[column].value
+        assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+    groups = table_of(outcome, "reranked").groups
+    assert [group.name for group in groups] == [
+        "Tiny, BM25",
+        "Tiny, cosine",
+        "Tiny, BM25, judged documents only",
+        "Tiny, cosine, judged documents only",
+    ]
+    depths = table_of(outcome, "depths").groups
+    for group, judged_only in ((0, False), (2, True)):
+        assert [row.name for row in groups[group].rows] == ["BM25", *ROWS]
+        before = measure(qrels, firsts[0], ["nDCG@10"], judged_only=judged_only).means["nDCG@10"]
+        for number, row in enumerate(("tiny-both", "tiny-title", "random")):
+            run = read_run(folder / f"Tiny.BM25.{row}.run")
+            after = measure(qrels, run, ["nDCG@10"], judged_only=judged_only).means["nDCG@10"]
+            assert groups[group].rows[1 + number].cells[0].value == pytest.approx(after)
+            assert depths[group].rows[number].cells[0].value == pytest.approx(after - before)
+
+
+def test_grades_at_the_top(outcome: Outcome) -> None:
+    """All top documents are counted; a negative grade counts as grade 0."""
+    for group in table_of(outcome, "top").groups:
+        assert [row.name for row in group.rows[1:]] == ROWS
+        for row in group.rows:
+            *counts, moved = (cell.value for cell in row.cells)
+            assert sum(counts) == len(QUERIES)  # type: ignore[arg-type]
+            assert (moved is None) == (row is group.rows[0])
+
+
+def test_plots(outcome: Outcome) -> None:
+    """Curves for fields have bands, the random order has none, and histograms sum to 1."""
+    plots = {plot.name: plot for plot in outcome.plots}
+    curves = plots["depths-1-1"]
+    assert isinstance(curves, Curves)
+    assert list(curves.series) == ["both", "title", "random"]
+    assert curves.reference == 0
+    assert list(curves.bands or {}) == ["both", "title"]
+    for name, points in (curves.bands or {}).items():
+        for (x, y), (k, low, high) in zip(curves.series[name], points, strict=True):
+            assert x == k
+            assert low <= y <= high
+    shares = [plot for name, plot in plots.items() if name.startswith("scores-")]
+    assert len(shares) == 2
+    for plot in shares:
+        assert isinstance(plot, Curves)
+        for series in plot.series.values():
+            assert sum(share for _, share in series) == pytest.approx(1)
+    over = plots["over-1"]
+    assert isinstance(over, Curves)
+    assert [x for x, _ in over.series["both"]] == [0.5]
+
+
+def test_one_depth_has_no_curve(study: SmallStudy, tmp_path: Path) -> None:
+    """A single depth is shown as dots with intervals, without the random order."""
+    study.replace("depths = [2, 5]", "depths = [5]")
+    plots = study.run().plots
+    assert not [plot.name for plot in plots if plot.name.startswith("depths")]
+    [dots, *_] = [plot for plot in plots if isinstance(plot, Dots)]
+    assert [point.row for point in dots.points] == ROWS[:2]
+
+
+def test_rank_changes_and_histograms() -> None:
+    """Two documents that swap ranks each move by one; the mean is over the top `depth`."""
+    first = Run({"1": Ranking.of(["a", "b", "c"], [3, 2, 1])}, "first")
+    run = rerank_top(first, {"1": {"b": 1.0, "a": 0.5, "c": 2.0}}, 2, "reranked")
+    assert run.rankings["1"].doc_ids == ("b", "a", "c")
+    assert mean_rank_change(first, run, 2) == 1
+    assert mean_rank_change(first, run, 3) == pytest.approx(2 / 3)
+    pairs = ScoredPairs.of({"1": {"a": 0.04, "b": 0.96}}, Qrels({"1": {"a": 0, "b": 2}}))
+    assert pairs.histogram(2) == {
+        "relevant": ((0.25, 0.0), (0.75, 1.0)),
+        "not relevant": ((0.25, 1.0), (0.75, 0.0)),
+    }
+
+
+def test_documents_without_a_score_keep_their_order() -> None:
+    """They rank below documents with a score and above documents that are not re-ranked."""
+    first = Run({"1": Ranking.of(["a", "b", "c", "d", "e"], [5, 4, 3, 2, 1])}, "first")
+    run = rerank_top(first, {"1": {"d": 0.0}}, 4, "reranked")
+    assert run.rankings["1"].doc_ids == ("d", "a", "b", "c", "e")
+    assert rerank_top(first, {}, 4, "reranked").rankings == first.rankings
+
+
+def test_pool(index: Index) -> None:
+    """The pool contains top and judged documents; judged documents not indexed are counted."""
+    first = Run({"1": Ranking.of(["canoe", "bees", "forest"], [3, 2, 1])}, "first")
+    qrels = Qrels({"1": {"forest": 0, "canoe": 1, "gone": 1}, "2": {"bees": 1}})
+    pool = Pool.of(qrels, [first], 2, index)
+    assert pool.documents == {"1": ("canoe", "bees", "forest"), "2": ("bees",)}
+    assert pool.missing == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "title"', 'title = "heading"', "unknown segments 'heading'"),
+        ("depths = [2, 5]", "depths = [5, 2]", "ascending numbers"),
+        ('histograms = ["tiny"]', 'histograms = ["huge"]', "no model 'huge'"),
+        ("at = { tiny = 0.5 }", "at = { huge = 0.5 }", "unknown key"),
+        ('segments = "title"', 'segments = "heading"', "unknown segments"),
+        ("top = 1", "top = 0", "1 or more"),
+        ('title = "title" }', '"both!" = "title" }', "two rows are called"),
+    ],
+)
+def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) -> None:
+    """Errors are reported before any work."""
+    study.replace(old, new)
+    with pytest.raises(InputError, match=message):
+        study.read()
+
+
+def test_judged_only_names_a_collection(study: SmallStudy, tmp_path: Path) -> None:
+    """The fault is reported before anything is trained or scored."""
+    study.replace('judged_only = ["Tiny"]', 'judged_only = ["X"]')
+    with pytest.raises(InputError, match=r"judged_only: no such collection: .*found X"):
+        study.run()
+
+
+def test_depth_above_the_first_stage(study: SmallStudy, tmp_path: Path) -> None:
+    """The fault is reported before anything is trained or scored."""
+    study.replace("seed = 7", "seed = 7\ndepth = 4")
+    with pytest.raises(InputError, match=r"depth.*wanted|depth: .*expected 5 or more, found 4"):
+        study.run()
+
+
+def test_a_grade_above_the_highest(study: SmallStudy, tmp_path: Path) -> None:
+    """A grade without a column raises InputError."""
+    study.replace("highest = 2", "highest = 1")
+    with pytest.raises(InputError, match=r"a grade above the highest.*reranking\.highest = 2"):
+        study.run()
+
+
+def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> None:
+    """They rank as `rank_query` does over these fields; vectors can be limited to matches."""
+    fields = "fields = { title = 0.25, text = 0.6 }"
+    stage = f'[[reranking.first_stages]]\nname = "weighted"\n{fields}\nmatch = "and"\n'
+    study.replace("[[collections]]", f"{stage}[[collections]]")
+    study.replace('segments = "title" }', 'segments = "title", match = "and" }')
+    outcome = study.run()
+    schema = Schema(fields={"title": ("title",), "text": ("text",)})
+    index = build_index(DOCUMENTS, tmp_path / "index", schema)
+    expected = FirstStage(fields={"title": 0.25, "text": 0.6}, match=AND)
+    joint = build_index(DOCUMENTS, tmp_path / "joint")
+    for query_id, text in QUERIES.items():
+        ranked = rank_query(index, text, expected).doc_ids
+        assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id].doc_ids == ranked
+        nearest = outcome.runs["Tiny.cosine.as it was"].rankings[query_id].doc_ids
+        assert set(nearest) <= set(rank_query(joint, text, FirstStage(match=AND)).doc_ids)
+    assert any(r.doc_ids for r in outcome.runs["Tiny.cosine.as it was"].rankings.values())
+    study.replace('name = "weighted"', 'name = "cosine"')
+    with pytest.raises(InputError, match="two rows are called 'cosine'"):
+        study.read()
+
+
+def test_areas_of_judged_pairs(study: SmallStudy, tmp_path: Path) -> None:
+    """Unjudged documents at the top are left out of AUC, and its note says so."""
+    study.replace("top = 1", 'top = 1\nauc_pairs = "judged"')
+    outcome = study.run()
+    grades = read_qrels(tmp_path / "qrels.txt").grades
+    scores, relevant = [], []
+    for query_id, by_document in by_hand(tmp_path, "whole").items():
+        for doc_id in by_document.keys() & grades[query_id].keys():
+            scores.append(by_document[doc_id])
+            relevant.append(grades[query_id][doc_id] > 0)
+    table = table_of(outcome, "auc")
+    area = table.groups[0].rows[0].cells[0].value
+    assert area == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+    assert "first stage" not in table.note
+
+
+def test_unjudged_documents_can_be_removed_before_reranking(
+    study: SmallStudy, tmp_path: Path
+) -> None:
+    """The top documents are then the first judged ones, whose order is the model's."""
+    study.replace("top = 1", 'top = 1\nremoved = "before"')
+    outcome = study.run()
+    qrels = read_qrels(tmp_path / "qrels.txt")
+    first, scores = outcome.runs["Tiny.BM25.as it was"], by_hand(tmp_path, "whole")
+    rankings = {}
+    for query_id, ranking in first.rankings.items():
+        judged = [d for d in ranking.doc_ids if d in qrels.grades[query_id]]
+        top = sorted(judged[:2], key=lambda d: -scores[query_id][d])
+        order = [*top, *judged[2:]]
+        rankings[query_id] = Ranking.of(order, np.arange(len(order), 0, -1))
+    after = measure(qrels, Run(rankings, "x"), ["nDCG@10"], judged_only=True).means["nDCG@10"]
+    group = table_of(outcome, "reranked").groups[2]
+    assert group.name == "Tiny, BM25, judged documents only"
+    assert group.rows[1].cells[0].value == pytest.approx(after)
+    assert "removed before re-ranking" in table_of(outcome, "depths").note

@@ -1,0 +1,26 @@
+"""What does the row that stands for several seeds show?"""
+
+from __future__ import annotations
+
+import pytest
+
+from birchbark.evaluate.measures import Results
+from birchbark.evaluate.significance import compare
+from birchbark_studies.seeds import average_seeds
+
+QUERIES = [f"q{i}" for i in range(1, 201)]
+BASELINE = {query: (7 * i % 13 + 1) / (11 * i % 17 + 3) for i, query in enumerate(QUERIES)}
+
+
+def results(tag: str, values: dict[str, float]) -> Results:
+    return Results(tag, {"AP": values}, {"AP": sum(values.values()) / len(values)})
+
+
+def test_the_mean_over_seeds_changes_no_query_that_no_seed_changes() -> None:
+    """Rounding would make such a query better or worse than the baseline, by 1e-17."""
+    raised = {**BASELINE, "q1": BASELINE["q1"] + 0.3}
+    seeds = {f"MB, seed {i}": results("MB", BASELINE if i else raised) for i in range(3)}
+    rows = average_seeds(seeds, dict.fromkeys(seeds, "MB"))
+    assert rows["MB"].values["AP"]["q1"] == pytest.approx(BASELINE["q1"] + 0.1)
+    (differences,) = compare(results("BM25", BASELINE), [rows["MB"]])
+    assert (differences["AP"].better, differences["AP"].worse) == (1 / len(QUERIES), 0)

@@ -1,0 +1,599 @@
+"""Does a recipe give complete and reproducible results, or a clear error?"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import small_study
+from birchbark import defaults
+from birchbark.artifact import fingerprint
+from birchbark.checkpoint.locate import load_vocabulary
+from birchbark.cli import group
+from birchbark.collection.data_files import find_data_root
+from birchbark.collection.documents import read_collection
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.collection.runs import read_run
+from birchbark.errors import ArtifactError, CheckpointError, InputError
+from birchbark.evaluate.measures import measure
+from birchbark.index.build_index import Schema, build_index
+from birchbark.index.describe import describe
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.listing import State, list_recipe
+from birchbark_studies.markdown import render_markdown
+from birchbark_studies.outcome import Outcome
+from birchbark_studies.recipe_folder import RECIPES, recipe_path, results_folder
+from birchbark_studies.run import run_file_name, run_study
+from birchbark_studies.staleness import stale_because
+from birchbark_studies.stored_results import read_results
+from conftest import QUERIES, write_bert
+from small_study import QRELS, table_of, write_collection
+
+KINDS = ("analyzers", "evidence", "fields")
+
+ALL_QUERIES = {**QUERIES, "5": "not judged"}
+COLLECTION = re.sub(r'"(?=\w+\.)', '"tiny/', small_study.COLLECTION)
+ANALYZERS = f'''
+kind = "analyzers"
+title = "Analyses <of> text"
+findings = """
+First, `stems` & words.
+Then <i>pieces</i>."""
+measures = ["AP", "P@2"]
+[analyzers]
+names = ["plain", "porter", "wordpiece", "porter+wordpiece"]
+vocabulary = "MODEL"
+example = "birch barks"
+{COLLECTION}
+[[published]]
+table = "measures"
+where = "elsewhere & long ago"
+columns = ["AP"]
+rows = [["plain", ".123"], ["oracle", 1]]
+'''
+FIELDS = f"""
+kind = "fields"
+title = "Fields"
+measures = ["nDCG@10", "AP"]
+seed = 3
+[bm25]
+k1 = 1.2
+b = 0.75
+[fields]
+names = {{ title = ["title"], abstract = ["text"] }}
+tune = "AP"
+step = 0.25
+folds = 2
+{COLLECTION}
+"""
+EVIDENCE = f"""
+kind = "evidence"
+title = "Evidence"
+measures = ["AP", "nDCG@10"]
+[evidence]
+models = {{ tiny = "MODEL" }}
+depth = 3
+best = 2
+step = 0.5
+folds = 2
+{COLLECTION}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A data root with the collection `tiny`, and recipes in the parent folder."""
+    folder = tmp_path / "data" / "tiny"
+    folder.mkdir(parents=True)
+    write_collection(folder, queries=ALL_QUERIES, qrels=QRELS + "2 0 bees 0\n")
+    model = write_bert(tmp_path / "model")
+    (tmp_path / "analyzers.toml").write_text(ANALYZERS.replace("MODEL", str(model)))
+    (tmp_path / "evidence.toml").write_text(EVIDENCE.replace("MODEL", str(model)))
+    (tmp_path / "fields.toml").write_text(FIELDS)
+    return tmp_path / "data"
+
+
+def study(root: Path, kind: str, to: str = "out") -> tuple[Outcome, Path]:
+    """Run the small recipe of a kind. Returns the outcome and the output folder."""
+    output = root.parent / to
+    return run_study(read_recipe(root.parent / f"{kind}.toml"), root, output), output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_a_study(root: Path, kind: str) -> None:
+    """The folder contains exactly the documented files."""
+    outcome, output = study(root, kind)
+    files = {str(p.relative_to(output)) for p in output.rglob("*") if p.is_file()}
+    runs = {f"runs/{run_file_name(name)}.run" for name in outcome.runs}
+    figures = {f"figures/{plot.name}.svg" for plot in outcome.plots}
+    assert files == {"results.json", "report.html", "README.md", "manifest.json", *figures, *runs}
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert manifest["inputs"]["tiny/q.tsv"] == fingerprint(root / "tiny/q.tsv")
+    assert manifest["recipe"]["sha256"] == fingerprint(root.parent / f"{kind}.toml")
+    device = json.loads((output / "results.json").read_text())["device"]
+    assert device == manifest["machine"]["device"] == "cpu"
+    assert str(root.parent) not in (output / "results.json").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_recipe_gives_the_same_bytes(root: Path, kind: str) -> None:
+    """All files except the manifest are equal after two runs."""
+    (_, first), (_, second) = study(root, kind, "first"), study(root, kind, "second")
+    for path in (p for p in first.rglob("*") if p.is_file() and p.name != "manifest.json"):
+        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_are_those_of_the_runs(root: Path, kind: str) -> None:
+    """The means in each row equal those of its run file."""
+    outcome, output = study(root, kind)
+    main = table_of(outcome, "measures" if kind == "analyzers" else kind)
+    for row in main.groups[0].rows:
+        run = read_run(output / "runs" / f"{run_file_name(f'Tiny.{row.name}')}.run")
+        results = measure(read_qrels(root / "tiny/qrels.txt"), run, [c.name for c in main.columns])
+        assert [cell.value for cell in row.cells] == list(results.means.values())
+
+
+def test_runs_are_those_of_the_first_stage(root: Path) -> None:
+    """The sum of fields equals `rank_queries` with weights of 1 and the recipe's k1 and b."""
+    outcome, _ = study(root, "fields")
+    names = {"title": ["title"], "abstract": ["text"]}
+    documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
+    index = build_index(documents, root.parent / "index", Schema(fields=names))
+    queries = read_queries(root / "tiny/q.tsv")[:4]
+    stage = FirstStage(BM25(1.2, 0.75), dict.fromkeys(names, 1.0))
+    expected = rank_queries(index, queries, stage).rankings
+    assert outcome.runs["Tiny.title + abstract"].rankings == expected
+
+
+def test_counts_are_those_of_the_index(root: Path) -> None:
+    """Counts of unknown words and distinct terms equal those of `describe`."""
+    outcome, _ = study(root, "analyzers")
+    schema = Schema("wordpiece", load_vocabulary(root.parent / "model"))
+    documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
+    description = describe(build_index(documents, root.parent / "index", schema))
+    counts = {c.name: v for c, v in zip(*_row(outcome, "unknown", "wordpiece"), strict=True)}
+    assert counts["unknown"] == description["contents: unknown words"]
+    assert counts["distinct unknown"] == description["contents: distinct unknown words"]
+    assert (counts["split"], counts["distinct split"]) == (3, 2)  # bee ##s twice, tree ##s
+    sizes = {c.name: v for c, v in zip(*_row(outcome, "sizes", "wordpiece"), strict=True)}
+    assert sizes["distinct terms"] == description["contents: distinct terms"]
+    assert sizes["queries"] == 4
+
+
+def _row(outcome: Outcome, name: str, row: str) -> tuple[object, list[object]]:
+    table = table_of(outcome, name)
+    cells = next(r.cells for r in table.groups[0].rows if r.name == row)
+    return table.columns, [cell.value for cell in cells]
+
+
+def test_published_figures_are_marked_everywhere(root: Path) -> None:
+    """The report, the Markdown, the JSON and the terminal output mark them."""
+    arguments = ["study", "run", str(root.parent / "analyzers.toml"), "--data", str(root)]
+    done = CliRunner().invoke(group, [*arguments, "--output", str(root.parent / "out")])
+    assert done.exit_code == 0, done.output
+    assert "PUBLISHED, not measured here" in done.stdout
+    report = (root.parent / "out/report.html").read_text()
+    body = report[report.index('<tbody class="published">') :]
+    assert re.search(r"published</b>elsewhere &amp; long ago.*?\.123", body, re.S)
+    readme = (root.parent / "out/README.md").read_text()
+    assert "*published:* elsewhere & long ago" in readme
+    assert "\n\nFirst, `stems` & words.\n\nThen <i>pieces</i>.\n\n" in readme
+    report = (root.parent / "out/report.html").read_text()
+    assert (
+        "<p>First, <code>stems</code> &amp; words.</p>\n<p>Then &lt;i&gt;pieces&lt;/i&gt;.</p>"
+        in report
+    )
+    tables = json.loads((root.parent / "out/results.json").read_text())["tables"]
+    assert [g["published"] for g in tables[-1]["groups"]] == [False, True]
+
+
+class _Page(HTMLParser):
+    """Collects ids, and URLs that a browser would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href") and not (value or "").startswith("#"):
+                self.fetched.append(value or "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_report_is_self_contained(root: Path, kind: str) -> None:
+    """It fetches nothing, has unique ids, escapes texts, and uses the page's colours in plots."""
+    page = (study(root, kind)[1] / "report.html").read_text()
+    parser = _Page()
+    parser.feed(page)
+    assert not parser.fetched
+    assert "@import" not in page
+    assert len(set(parser.ids)) == len(parser.ids) > 0
+    assert "<of>" not in page
+    assert page.count("<svg") >= 1
+    assert not re.search(r"(fill|stroke): #(?!fff)", page[page.index("<svg") :])
+
+
+def test_a_failed_study_leaves_nothing(root: Path) -> None:
+    """An invalid document leaves neither output nor temporary files."""
+    (root / "tiny/docs.jsonl").write_text('{"id": "1", "title": "a", "text": "b"}\nnot json\n')
+    with pytest.raises(InputError, match=r"docs\.jsonl:2"):
+        study(root, "fields")
+    assert not [p for p in root.parent.iterdir() if p.name == "out" or p.name.startswith(".tmp")]
+
+
+def test_given_field_weights_are_a_row(root: Path) -> None:
+    """They rank as the first stage does with them, also with each match."""
+    recipe = root.parent / "fields.toml"
+    text = recipe.read_text()
+    text = text.replace("step = 0.25", "step = 0.25\nweights = {abstract = 2, title = 0.5}")
+    recipe.write_text(text)
+    outcome, _ = study(root, "fields")
+    documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
+    names = {"title": ["title"], "abstract": ["text"]}
+    index = build_index(documents, root.parent / "index", Schema(fields=names))
+    stage = FirstStage(BM25(1.2, 0.75), {"abstract": 2.0, "title": 0.5})
+    queries = read_queries(root / "tiny/q.tsv")[:4]
+    expected = rank_queries(index, queries, stage).rankings
+    assert outcome.runs["Tiny.2 abstract + .5 title"].rankings == expected
+    assert outcome.runs["Tiny.2 abstract + .5 title, or"].rankings == expected
+    recipe.write_text(text.replace("abstract = 2", "abstarct = 2"))
+    with pytest.raises(InputError, match=r"fields\.weights: no field 'abstarct'"):
+        read_recipe(recipe)
+    for weight in ("-2", "1e40"):
+        recipe.write_text(text.replace("abstract = 2", f"abstract = {weight}"))
+        with pytest.raises(InputError, match=r"fields\.weights: field weight is out of range"):
+            read_recipe(recipe)
+
+
+def test_fields_that_no_document_has(root: Path) -> None:
+    """A misspelled field raises InputError instead of ranking nothing."""
+    path = root.parent / "fields.toml"
+    path.write_text(path.read_text().replace('["text"]', '["txet"]'))
+    with pytest.raises(InputError, match=r"fields\.names\.abstract: no document has .* txet"):
+        study(root, "fields")
+
+
+def test_judged_queries_without_text(root: Path) -> None:
+    """They count as 0 in every mean, and their number is reported."""
+    queries = {q: text for q, text in ALL_QUERIES.items() if q != "2"}
+    write_collection(root / "tiny", queries=queries, qrels=QRELS + "2 0 bees 0\n")
+    steps: list[str] = []
+    recipe = read_recipe(root.parent / "fields.toml")
+    run_study(recipe, root, root.parent / "out", progress=steps.append)
+    assert "note: Tiny: 1 judged queries have no text and count as 0" in steps
+
+
+def test_names_cannot_break_the_readme(root: Path) -> None:
+    """They neither end a table's cell or line nor begin HTML."""
+    path = root.parent / "fields.toml"
+    path.write_text(path.read_text().replace('name = "Tiny"', 'name = "a|b\\n# <b>c"'))
+    folder = root.parent / "out"
+    run_study(read_recipe(path), root, folder)
+    assert "| a&#124;b # &lt;b>c |" in (folder / "README.md").read_text()
+
+
+def test_only_a_study_is_replaced(root: Path) -> None:
+    """A study is replaced if requested; any other folder never is."""
+    recipe = read_recipe(root.parent / "fields.toml")
+    for _ in range(2):
+        run_study(recipe, root, root.parent / "out", replace_output=True)
+    with pytest.raises(InputError, match="no study here"):
+        run_study(recipe, root, root, replace_output=True)
+    with pytest.raises(InputError, match="already exists"):
+        run_study(recipe, root, root.parent / "out")
+
+
+FAULTS = [
+    ('title = "Fields"', 'titel = "Fields"', r"fields\.toml: title: key is missing"),
+    ("seed = 3", "sead = 3", r"fields\.toml: sead: unknown key.*seed"),
+    ("seed = 3", "seed = true", r"seed: wrong type: expected an integer, found True"),
+    ("seed = 3", "seed = -1", r"seed: out of range: expected 0 or more"),
+    ("seed = 3", "seed = ", r"fields\.toml: not a TOML file"),
+    ("seed = 3", "seed = " + 9999 * "[", r"fields\.toml: not a TOML file: too deeply nested"),
+    ('name = "Tiny"', 'name = "/"', r"collections: the runs of two coll.*letters and digits"),
+    ('kind = "fields"', 'kind = "feelds"', r"kind: unknown kind 'feelds'.* one of analyzers, a"),
+    ("k1 = 1.2", 'k1 = "1.2"', r"bm25\.k1: wrong type: expected a number, found '1\.2'"),
+    ("b = 0.75", "b = 2", r"bm25: b is out of range"),
+    ("b = 0.75", "c = 2", r"bm25\.c: unknown key"),
+    ('"nDCG@10", "AP"', '"nDCGG"', r"measures: unknown measure 'nDCGG'"),
+    ('"nDCG@10", "AP"', '"NumRet"', r"measures: measure 'NumRet' is a count"),
+    ('"nDCG@10", "AP"', '"AP", 3', r"measures: wrong type: expected strings, found 3"),
+    ('"nDCG@10", "AP"', "", r"measures: is empty"),
+    ('tune = "AP"', 'tune = "Bpref"', r"fields\.tune: cannot tune for measure 'Bpref'"),
+    ("step = 0.25", "step = 0.3", r"fields\.step: invalid step"),
+    ("folds = 2", "folds = 1", r"fields\.folds: out of range"),
+    ("folds = 2", 'match = ["nor"]', r"fields\.match: unknown match 'nor'"),
+    ("folds = 2", 'analyzer = "klingon"', r"fields\.analyzer: unknown analyzer 'klingon'.*english"),
+    ("folds = 2", 'baseline = "body"', r"fields\.baseline: unknown baseline 'body'.*contents"),
+    (', abstract = ["text"]', "", r"fields\.names: too few fields: expected two or more, found 1"),
+    ('["title"]', '"title"', r"fields\.names\.title: wrong type: expected a list"),
+    ('qrels = "tiny/qrels.txt"', "", r"collections\[1\]\.qrels: key is missing"),
+    ("[[collections]]", "[collections]", r"collections: wrong type: expected a list"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), FAULTS)
+def test_invalid_recipes(root: Path, old: str, new: str, message: str) -> None:
+    """Errors name the file and the key."""
+    path = root.parent / "fields.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"porter",', '"prtr",', r"analyzers\.names: unknown analyzer 'prtr'.*wordpiece"),
+        ('table = "measures"', 'table = "ms"', r"published\[1\]\.table: the study has no 'ms'"),
+        ('columns = ["AP"]', 'columns = ["AP@3"]', r"published\[1\]\.columns: the study has no"),
+        ('["oracle", 1]', '["oracle"]', r"published\[1\]\.rows: a row has the wrong length"),
+        ('["oracle", 1]', "3", r"published\[1\]\.rows: wrong type: expected lists"),
+    ],
+)
+def test_invalid_analyzers_and_published_figures(
+    root: Path, old: str, new: str, message: str
+) -> None:
+    """Published figures must fit a table of the study."""
+    path = root.parent / "analyzers.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_recipe(path)
+
+
+def test_missing_inputs_are_named(root: Path) -> None:
+    """A missing recipe, data root, data file or model is named."""
+    with pytest.raises(InputError, match=r"none\.toml: no such file"):
+        read_recipe(root / "none.toml")
+    recipe = read_recipe(root.parent / "analyzers.toml")
+    output = root.parent / "out"
+    with pytest.raises(InputError, match=r"there is no data root.*--data DIR or BIRCHBARK_DATA"):
+        run_study(recipe, None, output)
+    (root / "tiny/q.tsv").unlink()
+    with pytest.raises(InputError, match=r"data files are missing: expected tiny/q\.tsv below"):
+        run_study(recipe, root, output)
+    (root / "tiny/q.tsv").write_text("1\tx\n")
+    (root.parent / "model").rename(root.parent / "gone")
+    with pytest.raises(CheckpointError, match="no such model"):
+        run_study(recipe, root, output)
+    assert not output.exists()
+
+
+def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line each, with what is missing; files on request; and recipes that cannot be read."""
+    (root.parent / "bad.toml").write_text("kind = 3")
+    (root / "tiny/q.tsv").unlink()
+    arguments = ["study", "list", str(root.parent)]
+    result = CliRunner().invoke(group, [*arguments, "--data", str(root)])
+    assert "bad cannot be read" in result.stderr
+    assert re.search(r"^fields +.*\(lacks tiny/q\.tsv\)$", result.stdout, re.MULTILINE)
+    assert len(result.stdout.splitlines()) == len(list(root.parent.glob("*.toml"))) - 1
+    as_json = CliRunner().invoke(group, [*arguments, "--data", str(root), "--json"]).stdout
+    (fields,) = [item for item in json.loads(as_json) if item["name"] == "fields"]
+    assert (fields["state"], fields["needs"]["tiny/q.tsv"]) == ("no results", False)
+    arguments.append("--files")
+    shown = CliRunner().invoke(group, [*arguments, "--data", str(root)]).stdout
+    assert re.search(r"^ +here +tiny/docs", shown, re.MULTILINE)
+    assert re.search(r"^ +missing +tiny/q\.tsv$", shown, re.MULTILINE)
+    monkeypatch.chdir(root.parent)
+    monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
+    assert "no data root" in CliRunner().invoke(group, arguments).stderr
+    nothing = CliRunner().invoke(group, ["study", "list", "nowhere"])
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert "nowhere: no such folder: expected a folder of recipes" in str(nothing.exception)
+
+
+def test_recipes_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name means a recipe of the package, unless there is a file; another is refused."""
+    monkeypatch.chdir(tmp_path)
+    listed = CliRunner().invoke(group, ["study", "list"]).stdout
+    assert {line.split()[0] for line in listed.splitlines()} == {x.stem for x in RECIPES.iterdir()}
+    assert recipe_path("birch-time") == RECIPES / "birch-time.toml"
+    Path("birch-time").mkdir()
+    assert recipe_path("birch-time") == Path("birch-time")
+    for wrong in ("birch", "../recipes/birch-time"):
+        with pytest.raises(InputError, match="no such recipe: expected a TOML file"):
+            recipe_path(wrong)
+    done = CliRunner().invoke(group, ["study", "run", "birch", "--output", "out"])
+    assert "no such recipe" in str(done.exception)
+
+
+def test_a_folder_of_recipes_is_run(root: Path) -> None:
+    """What is missing or stale, and nothing else; a failure does not stop the others."""
+    folder = root.parent
+    for path in sorted(folder.glob("*.toml"))[2:]:
+        path.unlink()
+    first, second = sorted(path.stem for path in folder.glob("*.toml"))
+
+    def run(*options: str) -> Result:
+        command = ["study", "run", str(folder), "--data", str(root), *options]
+        return CliRunner().invoke(group, command)
+
+    results = folder / "results"
+    done = run("--cache", str(folder / "cache"))
+    assert done.exit_code == 0, done.exception
+    assert done.stdout.count(" done") == 2
+    assert "2 studies to run" in done.stderr
+    assert run().stdout == ""
+    pages = {name: (results / name / "README.md").read_text() for name in (first, second)}
+
+    recipe = folder / f"{first}.toml"
+    recipe.write_text(
+        re.sub("^title = .*", 'title = "Other words"', recipe.read_text(), flags=re.M)
+    )
+    assert run().stdout == ""  # words do not make results stale
+    refreshed = CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert refreshed.stdout.split() == [str(results / first / "README.md")]
+    assert (results / first / "README.md").read_text().startswith("# Other words\n")
+
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert "**Stale.**" in (results / second / "README.md").read_text()
+    documents.write_text("no JSON\n")
+    failed = run()
+    assert failed.exit_code == 1
+    assert "2 studies failed" in str(failed.exception)
+    assert failed.stdout.count("failed: ") == 2
+    assert pages.keys() == {path.name for path in results.iterdir()}
+    (results / first / "results.json").write_text("{}")
+    refreshed = CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
+    assert "damaged results of 1 study" in str(refreshed.exception)
+    (results / first / "manifest.json").write_text("{")
+    assert f"to run it again, delete {results / first}" in run().stderr
+    for option in (("--output", "x"), ("--replace",), ("--larger",)):
+        assert f"{option[0]} cannot be used with a folder" in str(run(*option).exception)
+
+
+def test_the_data_root_is_found_in_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--data comes first, then BIRCHBARK_DATA, then ../shared/data."""
+    (root.parent / "shared/data").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("BIRCHBARK_DATA", raising=False)
+    assert find_data_root() == Path("../shared/data")
+    monkeypatch.setenv("BIRCHBARK_DATA", "/elsewhere")
+    assert find_data_root() == Path("/elsewhere")
+    assert find_data_root(Path("here")) == Path("here")
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda p: p.stem)
+def test_committed_results_belong_to_their_recipes(path: Path) -> None:
+    """Every recipe can be read; its results were made with its settings; their page has its text.
+
+    The text includes findings. Results that say that they are stale may be of an earlier recipe,
+    with other settings.
+    """
+    recipe = read_recipe(path)
+    folder = results_folder(RECIPES) / recipe.name
+    if not folder.exists():
+        pytest.skip(f"no results are committed for {path.name}")
+    files = {path.name for path in folder.iterdir()} - {"report.html", "runs"}
+    assert files == {"manifest.json", "results.json", "README.md", "figures"}
+    assert recipe.findings.strip()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["recipe"]["name"] == path.name
+    is_stale = "**Stale.**" in (folder / "README.md").read_text()
+    assert is_stale or manifest["recipe"]["settings"] == recipe.settings
+    results = json.loads((folder / "results.json").read_text())
+    for key in ("kind", "depth", "seed"):
+        assert results[key] == getattr(recipe, key)
+    assert results["study"] == recipe.name
+    assert is_stale or {"idf_documents": "field", **results["bm25"]} == asdict(recipe.bm25)
+    layout = recipe.experiment.layout(recipe.measures)
+    measured = {t["name"]: [c["name"] for c in t["columns"]] for t in results["tables"]}
+    assert measured == {  # columns may have been added to the layout since
+        name: [column.name for column in columns if column.name in measured[name]]
+        for name, columns in layout.items()
+    }
+    reasons = list_recipe(recipe, find_data_root()).reasons
+    stored = read_results(folder)
+    page = render_markdown(recipe, stored, reasons)
+    assert (folder / "README.md").read_text() == page, "run: make results"
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    assert drawn == {f"{plot.name}.svg" for plot in stored.plots}
+
+
+def test_a_page_names_the_gpu_and_folds_long_tables() -> None:
+    """What was computed on a GPU says so; hundreds of weights do not stand in the way."""
+    recipe = read_recipe(RECIPES / "cord-losses.toml")
+    stored = read_results(results_folder(RECIPES) / recipe.name)
+    page = render_markdown(recipe, stored)
+    assert stored.device == "cpu" and "--device" not in page
+    on_gpu = render_markdown(recipe, replace(stored, device="cuda Fir 7"))
+    assert f"`birchbark study run {recipe.path.name} --device cuda` on Fir 7 (int8" in on_gpu
+    rows = {t.name: sum(len(group.rows) for group in t.groups) for t in stored.tables}
+    assert rows["weights"] > 100 and page.count("<details>") == 1
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert f"<summary>{rows['weights']} rows</summary>" in folded
+    assert folded.count("\n| ") == rows["weights"] + 2  # with the heading
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda p: p.stem)
+def test_larger_settings_can_be_read(path: Path) -> None:
+    """They name existing settings, and contradict no others."""
+    if "larger" in tomllib.loads(path.read_text()):
+        assert read_recipe(path, larger=True).larger
+
+
+def test_other_models_precede_the_variants_of_a_training() -> None:
+    """Models that need no training come first; the trained variants follow."""
+    recipe = read_recipe(RECIPES / "passages-distil.toml")
+    assert isinstance(recipe.experiment, EvidenceExperiment)
+    models = recipe.experiment.settings.compared.by_name
+    assert next(iter(models.items())) == ("teacher", "birchbark-minilm-l6")
+    assert all(isinstance(chain, tuple) for chain in list(models.values())[1:])
+    assert recipe.experiment.models == ("birchbark-minilm-l6",)
+
+
+def test_what_makes_results_stale(root: Path) -> None:
+    """A change of the recipe, of a model or of the data, as far as they are here."""
+    recipe = read_recipe(root.parent / "evidence.toml")
+    run_study(recipe, root, root / "out")
+    assert stale_because(recipe, root / "out", root) == []
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    assert stale_because(recipe, root / "out", root) == ["tiny/docs.jsonl has changed"]
+    assert stale_because(recipe, root / "out", None) == []
+    shutil.rmtree(root.parent / "model")
+    write_bert(root.parent / "model", seed=9)
+    assert stale_because(recipe, root / "out", None) == [f"{root.parent / 'model'} has changed"]
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    manifest["required"] = {}
+    manifest["recipe"]["settings"] = "0"
+    (root / "out" / "manifest.json").write_text(json.dumps(manifest))
+    assert stale_because(recipe, root / "out", None)[0] == "the recipe has changed"
+    (root / "out" / "manifest.json").write_text("[]")
+    with pytest.raises(ArtifactError, match="damaged study"):
+        stale_because(recipe, root / "out", None)
+
+
+def test_a_model_that_is_not_installed_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of an experiment with the model of a Python package can be listed without it."""
+    monkeypatch.setattr("birchbark.checkpoint.locate.find_spec", lambda _: None)
+    listings = [list_recipe(read_recipe(path), None) for path in RECIPES.glob("*.toml")]
+    lacking = [x for x in listings if defaults.EMBEDDING_BASE in x.lacking]
+    assert {State.UNCHECKED} <= {x.state for x in lacking}
+
+
+def test_kept_indexes(root: Path, tmp_path: Path) -> None:
+    """An index is built once for equal files; a damaged or missing one is built again."""
+    recipe, cache = read_recipe(root.parent / "fields.toml"), tmp_path / "cache"
+    built: list[str] = []
+
+    def run() -> int:
+        built.clear()
+        out = root / "out"
+        run_study(recipe, root, out, cache=cache, progress=built.append, replace_output=True)
+        return sum(": indexing" in line for line in built)
+
+    count = run()
+    assert count > 0
+    assert run() == 0
+    (first, *_) = sorted(path for path in (cache / "indexes").iterdir() if path.is_dir())
+    (first / "manifest.json").write_text("{")
+    assert run() == 1
+    shutil.rmtree(first)
+    assert run() == 1
+    documents = root / "tiny" / "docs.jsonl"
+    documents.write_text(documents.read_text() + "\n")
+    assert run() == count

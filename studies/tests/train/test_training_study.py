@@ -1,0 +1,130 @@
+"""Does a study train variants and compare them in tables and plots?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_trainings import settings, some_pairs, toml, write_pairs
+
+from birchbark.errors import InputError
+from birchbark.score.load_scorer import load_scorer
+from birchbark.section import Section
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.run import run_study
+from conftest import write_bert
+from small_study import COLLECTION, write_small_study
+
+RECIPE = """
+kind = "training"
+title = "Variants"
+measures = ["AP"]
+[training]
+config = "tiny.toml"
+[[training.variants]]
+name = "one layer"
+settings = { "model.layers" = 1 }
+[[training.variants]]
+name = "head / alone"
+settings = { "model.learns" = "head" }
+[training.evidence]
+rm3 = false
+depth = 2
+step = 0.5
+folds = 2
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """Write a recipe, its training configuration and its data to one folder."""
+    write_bert(tmp_path / "base", labels=1)
+    (tmp_path / "tiny.toml").write_text(toml(settings(str(tmp_path / "base"))))
+    write_pairs(tmp_path / "pairs.tsv", some_pairs(8))
+    queries = {"1": "birch river", "2": "iron engine"}
+    qrels = "1 0 canoe 1\n2 0 engine 1\n"
+    return write_small_study(tmp_path, RECIPE, queries=queries, qrels=qrels).path
+
+
+def test_an_unknown_collection_is_reported_before_training(recipe: Path) -> None:
+    """Not after hours of training."""
+    text = recipe.read_text()
+    recipe.write_text(text.replace("depth = 2", "depth = 2\ndepth_of = { Tyni = 1 }"))
+    out = recipe.parent / "out"
+    with pytest.raises(InputError, match=r"names an unknown collection.*found Tyni"):
+        run_study(read_recipe(recipe), recipe.parent, out, cache=recipe.parent / "cache")
+    assert not list(recipe.parent.rglob("curve.jsonl"))
+
+
+def test_variants_are_compared(recipe: Path) -> None:
+    """Each has a row and a curve; when the study is run again, it trains nothing."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    root = recipe.parent
+    read = read_recipe(recipe)
+    assert "pairs.tsv" in read.files
+    first, again = (
+        run_study(read, root, root / name, cache=root / "cache") for name in ("out", "again")
+    )
+    trained = first.tables[0]
+    assert [row.name for row in trained.groups[0].rows] == ["one layer", "head / alone"]
+    assert {"Tiny.BM25", "Tiny.one layer", "Tiny.head / alone, alone"} <= set(first.runs)
+    losses = next(plot for plot in first.plots if plot.name == "losses")
+    assert list(losses.series) == ["one layer", "head / alone"]  # type: ignore[union-attr]
+    assert first == again
+    assert len(list((root / "cache" / "trainings").glob("*/model"))) == 2
+    assert str(root) not in (root / "out" / "results.json").read_text()
+
+
+def test_consecutive_trainings(recipe: Path) -> None:
+    """The second run starts from the model of the first, which is trained only once."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    from birchbark.train.read_config import read_training
+    from birchbark.train.training import train
+
+    root = recipe.parent
+    second = {**settings(str(root / "nobody"), {"seed": 5}), "title": "second"}
+    (root / "second.toml").write_text(toml(second))
+    head, _, tail = (RECIPE + COLLECTION).partition("[training]")
+    evidence = tail.partition("[training.evidence]")[2]
+    models = '[evidence]\nmodels = { one = "tiny.toml", two = ["tiny.toml", "second.toml"] }'
+    recipe.write_text(head.replace('"training"', '"evidence"') + models + evidence)
+    read = read_recipe(recipe)
+    assert read.experiment.models == (str(root / "base"),)
+    outcome = run_study(read, root, root / "out", cache=root / "cache")
+    assert [row.name for row in outcome.tables[0].groups[0].rows] == ["one", "two"]
+    assert len(list((root / "cache" / "trainings").glob("*/model"))) == 2
+    base = root / "base"
+    for number, file in enumerate(("tiny.toml", "second.toml")):
+        values = {**Section.table(root / file), "base": str(base)}
+        train(read_training(values, root / file), root, root / f"by-hand-{number}")
+        base = root / f"by-hand-{number}" / "model"
+    scored = [load_scorer(str(m)) for m in (base, *(root / "cache" / "trainings").glob("*/model"))]
+    scores = [s.score("birch", s.encode(["canoe of bark", "iron engine"])).tolist() for s in scored]
+    assert scores[0] in scores[1:]
+    lineages = [
+        json.loads(path.read_text()) for path in (root / "cache").rglob("model/birchbark.json")
+    ]
+    titles = [[training["title"] for training in lineage["trainings"]] for lineage in lineages]
+    assert sorted(titles) == [["tiny"], ["tiny", "second"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("head / alone", "one layer", "two models are called 'one layer'"),
+        (
+            '"model.layers" = 1',
+            '"model.layer" = 1',
+            "model: .*unknown key|model.layer: unknown key",
+        ),
+        ('config = "tiny.toml"', 'config = "none.toml"', "none.toml: no such file"),
+        ('{ "model.learns" = "head" }', '{ "model.learns" = "feet" }', "unknown part 'feet'"),
+    ],
+)
+def test_invalid_variants(recipe: Path, old: str, new: str, message: str) -> None:
+    """They raise an error when the recipe is read."""
+    assert old in RECIPE
+    recipe.write_text((RECIPE + COLLECTION).replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_recipe(recipe)
