@@ -33,7 +33,7 @@ def test_only_documented_names_are_imported() -> None:
     top = {f"birchbark.{name}" for name in birchbark.__all__}
     documented = re.findall(r"^::: (\S+)$", REFERENCE.read_text(), re.MULTILINE)
     assert len(documented) == len(set(documented))
-    assert set(imported()) - top == set(documented)
+    assert set(imported()) - top <= set(documented)
 
 
 def test_both_packages_have_one_version() -> None:

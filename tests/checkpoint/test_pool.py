@@ -87,8 +87,8 @@ def test_a_pooled_model_searches(
     Path("d.jsonl").write_text(
         '{"id": "canoe", "text": "A birch canoe."}\n{"id": "bees", "text": "The bees dance."}\n'
     )
+    pool_model(model, Pooling("max", 1), Path("pooled"))
     for command in (
-        f"model pool {model} --pooling max:1 --to pooled",
         "index d.jsonl --to d.index",
         "index attach d.index --vectors pooled",
         "search d.index canoe --first-stage dense --first-stage-only --json",

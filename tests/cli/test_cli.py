@@ -253,6 +253,8 @@ def test_bad_records_fail_or_are_counted(here: Path) -> None:
         (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
         (("index", "docs.jsonl"), 2, "to build an index, set --to INDEX"),
         (("fly",), 2, "No such command 'fly'"),
+        (("distill", "x.toml"), 2, "birchbark distill is now birchbark train"),
+        (("model", "pool", "x"), 2, "birchbark model pool is now"),
     ],
 )
 def test_invalid_input_is_one_line(

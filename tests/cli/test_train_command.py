@@ -126,13 +126,13 @@ def test_grid_scores_with_its_teacher_once(here: Path) -> None:
 def test_distilling_needs_a_teacher(here: Path) -> None:
     """A configuration without a teacher is rejected."""
     needs_torch()
-    with pytest.raises(
-        InputError, match=r"tiny.toml: no teacher is configured.*birchbark train for labels"
-    ):
-        birchbark("distill", "tiny.toml", "--output", "out")
+    config = f'kind = "distillation"\n{CONFIG}'
+    (here / "tiny.toml").write_text(config)
+    with pytest.raises(InputError, match=r"tiny.toml: kind: this is no distillation: expected a"):
+        birchbark("train", "tiny.toml", "--output", "out")
     write_bert(here / "teacher", labels=1, seed=9)
-    (here / "tiny.toml").write_text(f'{CONFIG}[match]\nteacher = "teacher"\n')
-    done = birchbark("distill", "tiny.toml", "--output", "out")
+    (here / "tiny.toml").write_text(f'{config}[match]\nteacher = "teacher"\n')
+    done = birchbark("train", "tiny.toml", "--output", "out")
     assert done.exit_code == 0, done.output
     assert (here / "out" / "model" / "model.safetensors").exists()
 

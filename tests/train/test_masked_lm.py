@@ -317,25 +317,25 @@ def test_documents_can_be_segmented(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "query", "message"),
+    ("kind", "query", "message"),
     [
-        (["adapt"], None, ""),
-        (["adapt"], 0.5, "does not adapt a model to texts"),
-        (["pretrain", "relemb"], 0.5, ""),
-        (["pretrain", "relemb"], None, "this configuration does not mask pairs"),
+        ("adaptation", None, ""),
+        ("adaptation", 0.5, "no adaptation: expected a table .* or kind = 'relemb'"),
+        ("relemb", 0.5, ""),
+        ("relemb", None, "no relemb: expected masked.query, .* or kind = 'adaptation'"),
     ],
 )
-def test_commands(tmp_path: Path, command: list[str], query: float | None, message: str) -> None:
-    """`adapt` and `pretrain relemb` each accept only configurations of their kind."""
+def test_kinds(tmp_path: Path, kind: str, query: float | None, message: str) -> None:
+    """A configuration that states another kind than its own is refused."""
     adapting(tmp_path)
     write_pairs(tmp_path / "pairs.tsv", some_pairs(10))
     masked = {"share": 0.3} if query is None else {"query": query}
     texts = {"name": "texts", "documents": "texts.jsonl"}
     data = texts if query is None else {"name": "pairs", "files": ["pairs.tsv"]}
     (tmp_path / "c.toml").write_text(
-        toml(settings(tmp_path / "base", {"masked": masked, "data": [data]}))
+        toml(settings(tmp_path / "base", {"kind": kind, "masked": masked, "data": [data]}))
     )
-    arguments = [*command, str(tmp_path / "c.toml"), "--data", str(tmp_path), "--output"]
+    arguments = ["train", str(tmp_path / "c.toml"), "--data", str(tmp_path), "--output"]
     arguments.append(str(tmp_path / "out"))
     if message:
         with pytest.raises(InputError, match=message):

@@ -82,8 +82,8 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
 def _write_card(path: Path, name: str, layers: int, mode: str) -> None:
     """Say in front of the original card what was made of the model; only its licence remains."""
     note = (
-        f"The first {layers} layers of {name} as an embedding model, by {mode} pooling; made by "
-        "`birchbark model pool`. The card of the original follows.\n\n"
+        f"The first {layers} layers of {name} as an embedding model, by {mode} pooling. "
+        "The card of the original follows.\n\n"
     )
     original = path.read_text("utf-8") if path.exists() else ""
     metadata = ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]

@@ -19,6 +19,7 @@ import click
 
 from birchbark._version import __version__
 from birchbark.cli.remedies import applicable, options_of
+from birchbark.cli.replaced import Group
 from birchbark.errors import BirchbarkError
 from birchbark.show.printable import printable
 
@@ -41,14 +42,11 @@ COMMAND_NAMES = (
     "study",
     "pairs",
     "train",
-    "distill",
-    "adapt",
-    "pretrain",
     "model",
 )
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(Group):
     """A group that imports a command's module only when it is used, so that --help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -56,7 +54,7 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMAND_NAMES:
-            return None
+            return super().get_command(ctx, name)
         command: click.Command = import_module(f"birchbark.cli.{name}").command
         return command
 

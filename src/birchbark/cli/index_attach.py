@@ -45,7 +45,7 @@ def _check_pooling(
         raise InputError(
             f"--pooling {value} gives a vector per segment",
             wanted="tokens or tokens:LAYER",
-            remedy=f"write the model by birchbark model pool MODEL --pooling {value} --to FOLDER",
+            remedy="birchbark.checkpoint.pool.pool_model writes a model with this pooling",
         )
     return value
 

@@ -13,14 +13,14 @@ from birchbark.cli.console import notify, print_json, progress
 from birchbark.cli.model_calibrate import calibrate_command
 from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
-from birchbark.cli.model_fill_mask import fill_mask
-from birchbark.cli.model_pool import pool_command
 from birchbark.cli.model_quantize import quantize_command
 from birchbark.cli.options import PATH, json_option, option, replace_option
+from birchbark.cli.replaced import Group
 from birchbark.errors import BirchbarkError, InputError
 
 
 @click.group(
+    cls=Group,
     epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
     short_help="Fetch, list, check, quantise and extend models.",
 )
@@ -115,12 +115,5 @@ def _short_commit(directory: Path) -> str:
     return str(read_object(directory / SOURCE).get("commit", ""))[:12] if exists else ""
 
 
-for subcommand in (
-    check,
-    calibrate_command,
-    quantize_command,
-    extend_command,
-    pool_command,
-    fill_mask,
-):
+for subcommand in (check, calibrate_command, quantize_command, extend_command):
     command.add_command(subcommand)

@@ -21,7 +21,11 @@ from birchbark.show.plural import plural
 )
 @index_argument
 @query_options
-@option("--model", required=True, help="Masked language model (see `birchbark adapt`).")
+@option(
+    "--model",
+    required=True,
+    help="Masked language model (`birchbark train` with a table [masked]).",
+)
 @option(
     "--variants",
     "count",

@@ -27,7 +27,7 @@ SMOOTHING = 0.98  # weight of earlier losses in the moving average beside the pr
 
 @click.command(
     epilog="Example: birchbark train training/mb-quick.toml --output mb",
-    short_help="Train a relevance model on query–text pairs.",
+    short_help="Train, distil or adapt a model.",
 )
 @click.argument("config", type=PATH)
 @option("--output", required=True, type=PATH, help="Folder for the model, loss curve and state.")
@@ -36,6 +36,10 @@ SMOOTHING = 0.98  # weight of earlier losses in the moving average beside the pr
 @option("--replace", is_flag=True, help="Delete an existing training run in OUTPUT first.")
 def command(config: Path, output: Path, data: Path | None, device: str, replace: bool) -> None:
     """Train the model that CONFIG (a TOML file) describes, and write it to OUTPUT/model.
+
+    A configuration may state its kind, and is refused if it is of another: ranking, distillation
+    (with teachers), adaptation (predicts masked tokens of a collection's texts) or relemb (predicts
+    masked tokens of queries from relevant passages, and the other way round).
 
     Repeat the command to resume an interrupted training run; the final weights are the same. If
     CONFIG has a table [grid], a model is trained for each combination of its settings in a separate

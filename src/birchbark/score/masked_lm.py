@@ -22,7 +22,7 @@ MASKS = ("[MASK]", "<mask>")  # names of the mask token in different tokenisers
 
 
 class MaskedLanguageModel:
-    """A masked language model, as saved by `birchbark adapt` or transformers; runs without torch.
+    """A masked language model, as saved by `birchbark train` or transformers; runs without torch.
 
     Attributes:
         tokenizer: The model's tokeniser.
@@ -46,7 +46,7 @@ class MaskedLanguageModel:
                 "not a masked language model",
                 where=str(model),
                 wanted="a masked-language-model head and a mask token",
-                remedy="birchbark adapt trains one",
+                remedy="birchbark train with a table [masked] trains one",
             )
         self.mask = masks[0]
         graph, self._weights = _build_graph(checkpoint)

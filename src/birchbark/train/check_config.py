@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.train.config import LOSS, TrainingConfig
+from birchbark.train.config import ADAPTATION, DISTILLATION, LOSS, RANKING, RELEMB, TrainingConfig
 from birchbark.train.masking import LOG_LIKELIHOOD
+
+NEEDS = {  # of each kind
+    RANKING: "pairs or judgments, without a teacher and without a table [masked]",
+    DISTILLATION: "a table [match], or an objective with a teacher",
+    ADAPTATION: "a table [masked] without the key query, and [[data]] with documents only",
+    RELEMB: "masked.query, and [[data]] of query–text pairs",
+}
+
+
+def check_kind(training: TrainingConfig, kind: str) -> None:
+    """Raise InputError if a configuration is not of the kind, one of KINDS, that it states."""
+    if kind != training.kind:
+        raise InputError(
+            f"this is no {kind}",
+            where=f"{training.path}: kind",
+            wanted=f"{NEEDS[kind]}, or kind = {training.kind!r}",
+        )
 
 
 def check_config(training: TrainingConfig) -> None:

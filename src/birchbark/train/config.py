@@ -20,6 +20,12 @@ from birchbark.train.lists import ListSampling
 from birchbark.train.masking import Masking
 from birchbark.train.objectives import Objective
 
+RANKING = "ranking"  # learns grades
+DISTILLATION = "distillation"  # learns from the output of other models, too
+ADAPTATION = "adaptation"  # predicts masked tokens of texts
+RELEMB = "relemb"  # predicts masked tokens of a query from a relevant passage, or the reverse
+KINDS = (RANKING, DISTILLATION, ADAPTATION, RELEMB)
+
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
@@ -227,6 +233,13 @@ class TrainingConfig:
         """Return a copy whose schedule has this precision."""
         values = {**self.values, "schedule": {**self.values["schedule"], "precision": precision}}
         return replace(self, schedule=replace(self.schedule, precision=precision), values=values)
+
+    @property
+    def kind(self) -> str:
+        """What the run is: one of KINDS."""
+        if self.masking:
+            return ADAPTATION if self.masking.query is None else RELEMB
+        return DISTILLATION if self.teachers else RANKING
 
     @property
     def teachers(self) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from birchbark.pairs.sources import PairSource, SourceKind
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
-from birchbark.train.check_config import check_config
+from birchbark.train.check_config import check_config, check_kind
 from birchbark.train.config import (
     AUTO,
     BF16,
     FP32,
+    KINDS,
     TF32,
     DataSetConfig,
     LossTerm,
@@ -45,6 +46,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
     settings contradict each other.
     """
     top = Section(values, str(path))
+    kind = top.one_of("kind", KINDS) if "kind" in top.keys else None
     match = top.section("match", {})
     masking = _read(top.section("masked"), _masking) if "masked" in top.keys else None
     distillation = _read(match, _distillation) if match.keys else None
@@ -77,10 +79,12 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
         distillation=distillation,
         masking=masking,
         mining=_read(top.section("mining"), _mining) if "mining" in top.keys else None,
-        values=dict(values),
+        values={key: value for key, value in values.items() if key != "kind"},
     )
     top.reject_unknown_keys()
     check_config(training)
+    if kind is not None:
+        check_kind(training, kind)
     return training
 
 
