@@ -81,6 +81,19 @@ def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def plots_are_not_drawn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let studies of each kind, and with each committed recipe, be run without their plots.
+
+    A plot takes half a second, is drawn twice, and some studies have thirty.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.parent == Path(__file__).parent / "studies" / "tests":
+            patch.setattr("birchbark_studies.report.draw", lambda plot: "<svg></svg>")
+            patch.setattr("birchbark_studies.run.draw_page", lambda plot: "<svg></svg>")
+        yield
+
+
 class GivenModels(LoadedModels):
     """Models that a function returns, which is called once for each name and precision."""
 

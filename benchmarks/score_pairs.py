@@ -40,7 +40,8 @@ def load_workloads(data: Path, share: float, seed: int) -> Workloads:
         queries = read_queries(data / SHORT_FROM / "queries.tsv")
         short, long = (_documents(str(data / n / "corpus.jsonl")) for n in (SHORT_FROM, LONG_FROM))
     else:
-        queries, short, long = pydocs_queries(), _documents("pydocs"), _documents("pydocs")
+        queries = pydocs_queries()
+        short = long = _documents("pydocs")
     rng = random.Random(seed)
     windows = Windows(WORDS, 0)
     requests = {

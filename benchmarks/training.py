@@ -58,14 +58,14 @@ def main(
     output: Path | None,
 ) -> None:
     """Measure how fast birchbark and transformers train."""
-    folder = (work / "training").resolve()
-    write_model(folder / "model")
-    workloads = load_workloads(data, share, seed)
-    files = {kind: write_pairs(folder, kind, r) for kind, r in workloads.requests.items()}
     requested = [name for name in TRAINING_ENGINES if name in (names or TRAINING_ENGINES)]
     engines = [name for name in requested if TRAINING_ENGINES[name].installed]
     if not engines:
         raise click.ClickException("nothing to measure; pip install 'birchbark[bench-train]'")
+    folder = (work / "training").resolve()
+    write_model(folder / "model")
+    workloads = load_workloads(data, share, seed)
+    files = {kind: write_pairs(folder, kind, r) for kind, r in workloads.requests.items()}
     shapes = {kind: shape(folder / "model", r) for kind, r in workloads.requests.items()}
     cores = sorted(os.sched_getaffinity(0))
     arguments = (str(folder / "model"), ",".join(map(str, cores)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from benchmarks import score_pairs
 from benchmarks.score_engines import BASE, SCORE_ENGINES, _batches
 from benchmarks.score_pairs import QUERIES, load_workloads
 from benchmarks.score_report import report, tau
@@ -16,8 +18,9 @@ from benchmarks.score_report import report, tau
 ROOT = Path(__file__).parents[2]
 
 
-def test_workloads_are_reproducible(tmp_path: Path) -> None:
+def test_workloads_are_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without collections, texts come from this Python's manuals; those of B have 150 words."""
+    monkeypatch.setattr(score_pairs, "_documents", cache(score_pairs._documents))
     first, second = (load_workloads(tmp_path, 0.1, 1) for _ in range(2))
     assert first == second
     assert "manuals" in first.source

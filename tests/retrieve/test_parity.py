@@ -88,7 +88,11 @@ def history(documents: list[Document], where: Path, seed: int) -> Index:
 
 
 @pytest.mark.parametrize(
-    ("folder", "corpus"), [("cacm", "corpus.anserini.jsonl"), ("scifact", "corpus.jsonl")]
+    ("folder", "corpus"),
+    [
+        ("cacm", "corpus.anserini.jsonl"),
+        pytest.param("scifact", "corpus.jsonl", marks=pytest.mark.slow),
+    ],
 )
 def test_runs_have_the_same_bytes_after_any_history(
     data: Callable[[str], Path], tmp_path: Path, folder: str, corpus: str
