@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from served import client, index_directory
 
+from birchbark.serve import middleware
 from birchbark.serve.limits import Limits
 
 __all__ = ["client", "index_directory"]
@@ -103,6 +105,54 @@ def test_large_bodies_are_rejected(client: Any) -> None:
     assert answer.status_code == 413
     assert answer.json()["message"]
     assert service.post("/search", json=SEARCH).status_code == 200
+
+
+def test_all_bodies_together_have_a_limit(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One too many is refused while others arrive; small ones are not, nor later ones."""
+    monkeypatch.setattr(middleware, "LARGE_BODIES", 0)  # then the limit is that of one body
+    service = client(limits=Limits(budget=20, max_request_bytes=500_000))
+    app: Any = service.app
+
+    async def post(*pieces: bytes, complete: bool = True) -> tuple[int, dict[bytes, bytes]]:
+        """Return status and headers. complete: whether more follows; if not, the client leaves."""
+        started: dict[str, Any] = {}
+        waiting = [
+            {"type": "http.request", "body": piece, "more_body": i or not complete}
+            for i, piece in zip(range(len(pieces))[::-1], pieces, strict=True)
+        ]
+
+        async def receive() -> dict[str, Any]:
+            if waiting:
+                return waiting.pop(0)
+            await leaves.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            started.update(message)
+
+        scope = {
+            **{"type": "http", "method": "POST", "path": "/search", "raw_path": b"/search"},
+            **{"query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1"},
+            "headers": [(b"content-type", b"application/json")],
+        }
+        await app(scope, receive, send)
+        return started["status"], dict(started["headers"])
+
+    async def all_posts() -> None:
+        begun = asyncio.create_task(post(b" " * 400_000, complete=False))
+        await asyncio.sleep(0)  # until it has sent what it sends
+        for _ in range(3):
+            status, headers = await post(b" " * 150_000, b" " * 150_000, complete=False)
+            assert (status, headers[b"connection"]) == (503, b"close")
+            assert headers[b"retry-after"] == b"1"
+        assert (await post(b'{"query":', b'"birch"}'))[0] == 200
+        leaves.set()
+        assert (await begun)[0] == 400
+        leaves.clear()
+        assert (await post(b'{"query": "birch"', b" " * 400_000 + b"}"))[0] == 200
+
+    leaves = asyncio.Event()
+    asyncio.run(all_posts())
 
 
 def test_requests_with_two_lengths_are_rejected(client: Any) -> None:

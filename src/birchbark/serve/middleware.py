@@ -11,15 +11,18 @@ from collections.abc import Collection
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from birchbark.serve.admission import BusyError
+from birchbark.serve.admission import RETRY_AFTER, BusyError
 from birchbark.serve.error_responses import error_message, error_response
 from birchbark.serve.service import Service
 
 PUBLIC_PATHS = ("/", "/docs", "/healthz", "/readyz", "/reports")  # /reports redirects to /reports/
 PUBLIC_FOLDER = "/page/"  # the page's files, which reveal nothing about documents
 BODY_SECONDS = 20.0  # maximum time to receive a request's body
+SMALL_BODY = 1 << 16  # bytes of a body that always have room, so that searches do
+LARGE_BODIES = 256_000_000  # bytes that all bodies at once have beyond these
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,7 +41,8 @@ HEADERS = {
 class ServiceMiddleware:
     """Rejects requests by host, key, size and load; adds headers to all answers.
 
-    It also limits the time in which a request's body must arrive, and records metrics.
+    It also limits the time in which a request's body must arrive and the memory that all bodies
+    take at once, and records metrics.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class ServiceMiddleware:
         """
         self._app, self.service, self._hosts = app, service, frozenset(map(str.lower, hosts))
         self._key = key.encode() if key is not None else None
+        self._large_bodies = 0  # bytes of the requests being answered, beyond SMALL_BODY of each
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -63,10 +68,10 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         start = time.monotonic()
-        status, body_complete, timed_out = 500, False, False
+        status, body_complete, timed_out, received = 500, False, False, 0
 
-        async def receive_in_time() -> Message:
-            nonlocal body_complete, timed_out
+        async def receive_within_limits() -> Message:
+            nonlocal body_complete, timed_out, received
             if body_complete:
                 return await receive()  # waits until the client disconnects
             remaining = max(0.0, start + BODY_SECONDS - time.monotonic())
@@ -76,6 +81,11 @@ class ServiceMiddleware:
                 timed_out = True
                 return {"type": "http.disconnect"}
             body_complete = message["type"] != "http.request" or not message.get("more_body")
+            before, received = received, received + len(message.get("body", b""))
+            self._large_bodies += _beyond_small(received) - _beyond_small(before)
+            if self._large_bodies > max(LARGE_BODIES, self.service.limits.max_request_bytes):
+                told = f"too many large requests at once; try again in {RETRY_AFTER} s"
+                raise HTTPException(503, told, {"connection": "close"})
             return message
 
         async def send_with_headers(message: Message) -> None:
@@ -94,8 +104,9 @@ class ServiceMiddleware:
         metrics.active.inc()
         try:
             app = self._rejection(scope) or self._app
-            await app(scope, receive_in_time, send_with_headers)
+            await app(scope, receive_within_limits, send_with_headers)
         finally:
+            self._large_bodies -= _beyond_small(received)
             metrics.active.dec()
             route = getattr(scope.get("route"), "path", "other")
             metrics.requests.labels(route, str(status)).inc()
@@ -154,6 +165,10 @@ class ServiceMiddleware:
         if scheme.lower() == "basic" and _is_link(path):
             scheme, key = "bearer", _password(key)
         return hmac.compare_digest(key, self._key) and scheme.lower() == "bearer"
+
+
+def _beyond_small(size: int) -> int:
+    return max(0, size - SMALL_BODY)
 
 
 def _is_link(path: str) -> bool:
