@@ -77,20 +77,32 @@ def test_it_is_not_known_without_an_embedding(index: Index, ranker: Ranker) -> N
         assert {one.probability for one in hits} == {None}
 
 
+def answer(*probabilities: float | None, exact: bool = True) -> Answer:
+    """Return an answer whose hits have these probabilities."""
+    return Answer(tuple(map(hit, probabilities)), SearchStats(exact=exact))
+
+
 def test_an_improbable_best_hit_is_told(index: Index) -> None:
     """Whatever the others are; nothing is told if it is not known."""
-    low, high = hit(UNLIKELY - 0.01), hit(UNLIKELY)
-    assert probably_unanswered([low, high])
-    assert not probably_unanswered([high, low])
-    assert not probably_unanswered([hit(None)])
-    assert not probably_unanswered([])
+    low, high = UNLIKELY - 0.01, UNLIKELY
+    assert probably_unanswered(answer(low, high))
+    assert not probably_unanswered(answer(high, low))
+    assert not probably_unanswered(answer(None))
+    assert not probably_unanswered(answer())
     birch = literal_query("birch")
-    assert search_notes(index, birch, {}, [low], by_terms=True) == [NO_ANSWER]
-    assert search_notes(index, birch, {}, [high], by_terms=True) == []
+    assert search_notes(index, birch, {}, answer(low), by_terms=True) == [NO_ANSWER]
+    assert search_notes(index, birch, {}, answer(high), by_terms=True) == []
+
+
+def test_nothing_is_told_before_everything_was_read(index: Index) -> None:
+    """What was not read may answer the query."""
+    partial = answer(UNLIKELY - 0.01, exact=False)
+    assert not probably_unanswered(partial)
+    assert search_notes(index, literal_query("birch"), {}, partial, by_terms=True) == []
 
 
 def test_hits_are_cut_by_it() -> None:
     """An unknown probability counts as none."""
-    answer = Answer((hit(0.5), hit(None), hit(0.2)), SearchStats())
-    assert [one.probability for one in answer.above(0.3).hits] == [0.5]
-    assert [one.probability for one in answer.above(0.0).hits] == [0.5, 0.2]
+    whole = answer(0.5, None, 0.2)
+    assert [one.probability for one in whole.above(0.3).hits] == [0.5]
+    assert [one.probability for one in whole.above(0.0).hits] == [0.5, 0.2]

@@ -323,7 +323,7 @@ class Searcher:
         parsed = _parsed(snapshot, query)
         engine = self._quick(snapshot, snapshot.engine, parsed, filters)
         by_terms = bool(len(engine.rank(parsed.words, 1)))
-        return search_notes(snapshot.index, parsed, filters or {}, answer.hits, by_terms=by_terms)
+        return search_notes(snapshot.index, parsed, filters or {}, answer, by_terms=by_terms)
 
     def correct(
         self,

@@ -128,7 +128,7 @@ class AnswerStream:
             first_stage=_milliseconds(first_stage),
             total=_milliseconds(total),
         )
-        unanswered = probably_unanswered(answer.hits)
+        unanswered = probably_unanswered(answer)
         if self._sort:
             answer = sorted_by_field(answer, self._sort, complete=complete)
         return serialize_answer(answer, self.query, self.rankers, timings, unanswered=unanswered)

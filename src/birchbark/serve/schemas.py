@@ -289,7 +289,7 @@ class SearchResponse(BaseModel):
     )
     unanswered: bool = Field(
         description="Whether probably none of the documents answers the query, by the probability "
-        "of the best hit; false if that is not known."
+        "of the best hit; false if that is not known, as in an answer that is not exact."
     )
     exact: bool = Field(
         description="Whether the hits are the same as without a time budget; false if time or "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from birchbark.index.index import Index
-from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
 from birchbark.pipeline.answers.facets import MAX_VALUES
 from birchbark.pipeline.stored.precompute import STATIC
@@ -26,17 +26,17 @@ def search_notes(
     index: Index,
     query: ParsedQuery,
     filters: Mapping[str, str],
-    hits: Sequence[Hit],
+    answer: Answer,
     *,
     by_terms: bool,
 ) -> list[str]:
     """Return messages, in the order in which they should be read; none for most searches.
 
-    filters: those of the search, beside those of the query itself. hits: what it found. by_terms:
+    filters: those of the search, beside those of the query itself. answer: what it found. by_terms:
     whether the first stage finds any document by the query's terms.
     """
-    notes, found = [], bool(hits)
-    if probably_unanswered(hits):
+    notes, found = [], bool(answer.hits)
+    if probably_unanswered(answer):
         notes.append(NO_ANSWER)
     if not (index.analyzer.terms(query.words) or query.phrases):
         notes.append("the query has no terms: it holds only punctuation, stop words or the like")
@@ -53,9 +53,12 @@ def search_notes(
     return notes
 
 
-def probably_unanswered(hits: Sequence[Hit]) -> bool:
-    """Return whether it is improbable that the best hit answers the query; false if unknown."""
-    probability = hits[0].probability if hits else None
+def probably_unanswered(answer: Answer) -> bool:
+    """Return whether it is improbable that the best hit answers the query; false if unknown.
+
+    It is unknown while the answer is not exact: what has not been read yet may answer the query.
+    """
+    probability = answer.hits[0].probability if answer.hits and answer.stats.exact else None
     return probability is not None and probability < UNLIKELY
 
 

@@ -23,9 +23,9 @@ export function summary({ hits, exact, scored }, { ms, top, reading }) {
 }
 
 // What must be seen beside the results. withoutWords: whether no result has the words of the query.
-export function notice(answer, { filtered, withoutWords, reading }) {
+export function notice(answer, { filtered, withoutWords }) {
   if (!answer.hits.length) return filtered ? NONE_WITH_FILTERS : NO_RESULTS;
-  return [!reading && answer.unanswered ? UNANSWERED : "", withoutWords ? WITHOUT_WORDS : "", missing(answer)].filter(Boolean).join(" ");
+  return [answer.unanswered ? UNANSWERED : "", withoutWords ? WITHOUT_WORDS : "", missing(answer)].filter(Boolean).join(" ");
 }
 
 // Who has read and ranked.
