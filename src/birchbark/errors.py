@@ -19,10 +19,14 @@ BirchbarkError             every expected error; the command line prints it and 
 from __future__ import annotations
 
 import errno
+import re
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+_CLAUSE = re.compile(r"(?:;|,) (?:or )?")
 
 
 class BirchbarkError(Exception):
@@ -89,6 +93,23 @@ def is_damage(error: Exception) -> bool:
     """
     refusals = FULL | _EXHAUSTED | _REFUSED
     return not (isinstance(error, OSError) and error.errno in refusals)
+
+
+def applicable(remedy: str, known: Iterable[str]) -> str:
+    """Return the clauses of a remedy before the first with an option that is not `known`.
+
+    Errors name options, which not every command has that can end with them, and no request over
+    HTTP. Clauses end at a semicolon or comma. A clause that names another command is kept.
+    """
+    end = 0
+    for clause in [*_CLAUSE.finditer(remedy), None]:
+        stop = clause.start() if clause else len(remedy)
+        text = remedy[end:stop]
+        options = set() if re.search(r"birchbark|pip ", text) else set(_OPTION.findall(text))
+        if not options <= set(known):
+            return remedy[:end].rstrip(";, ").removesuffix(" or").rstrip(";, ")
+        end = clause.end() if clause else stop
+    return remedy
 
 
 def first_line(error: BaseException) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import click
@@ -12,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import birchbark
-from birchbark.cli import group
-from birchbark.cli.remedies import applicable, options_of
+from birchbark.cli import group, main
+from birchbark.cli.remedies import options_of
+from birchbark.errors import applicable
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,33 @@ def test_options_of_commands() -> None:
     assert "--encoding" not in found["evaluate"]
     assert "--encoding" in found["index"]
     assert "--analyzer" not in found["index sync"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("search i -rust --top 3", "birchbark search INDEX -- -rust"),
+        ("""search i '-"rust belt"'""", """birchbark search INDEX -- '-"rust belt"'"""),
+        ("search i --tpo 3 birch", ""),
+        ("evaluate qrels run --rust", ""),
+    ],
+)
+def test_a_text_that_begins_with_a_dash(
+    arguments: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is taken for options, and the error says how it is given; not of misspelt options."""
+    monkeypatch.setattr(sys, "argv", ["birchbark", *shlex.split(arguments)])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with pytest.raises(SystemExit):
+        main()
+    errors = capsys.readouterr().err
+    assert "No such option" in errors
+    assert ("follows --:" in errors) == bool(told)
+    assert told in errors
 
 
 @pytest.mark.parametrize(("command", "advised"), [("evaluate", False), ("index", True)])

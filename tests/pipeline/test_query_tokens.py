@@ -141,7 +141,7 @@ def test_a_first_stage_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> 
         code, message = birchbark(*retrieve, *match)
         assert code == 1
         assert "query is too long" in message
-        assert "have its beginning read with --query-tokens" in message
+        assert "have its beginning read: --query-tokens" in message
         assert not Path(output).exists()
         code, message = birchbark(*retrieve, *match, "--query-tokens", "4", "--threads", "1")
         assert code == 0

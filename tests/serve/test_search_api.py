@@ -122,12 +122,13 @@ def test_options_of_a_request(index_directory: Path, client: Any) -> None:
         ({"query": "a", "by": "first_stage", "depth": 3}, "depth requires BERT"),
         ({"query": "a", "by": "embedding", "first_stage_weight": 0}, "first_stage_weight requires"),
         ({"query": "birch " * 300}, "query is too long for the model"),
+        ({"query": "-birch"}, "the query has nothing to search for"),
     ],
 )
 def test_invalid_requests_get_an_explanation(
     client: Any, request_json: dict[str, Any], message: str
 ) -> None:
-    """The message names the fault and contains no file path."""
+    """The message names the fault and contains no file path and no option of the shell."""
     service = client()
     if message.startswith("query is too long"):
         service = client(bert=True)
@@ -135,6 +136,7 @@ def test_invalid_requests_get_an_explanation(
     assert answer.status_code == 422
     assert message in answer.json()["message"]
     assert "/tmp" not in answer.text
+    assert "--" not in answer.text
     assert service.get("/healthz").json() == {"status": "ok"}
 
 

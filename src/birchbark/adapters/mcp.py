@@ -12,7 +12,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from birchbark._version import __version__
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import BirchbarkError, InputError, applicable
 from birchbark.pipeline.answers.answer import Evidence, Hit
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
@@ -217,6 +217,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except BirchbarkError as error:
+        error.remedy = applicable(error.remedy, known=())
         raise ToolError(str(error)) from error
 
 

@@ -18,9 +18,9 @@ from io import TextIOWrapper
 import click
 
 from birchbark._version import __version__
-from birchbark.cli.remedies import applicable, options_of
+from birchbark.cli.remedies import for_unknown_option, options_of
 from birchbark.cli.replaced import Group
-from birchbark.errors import BirchbarkError
+from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
 
 COMMAND_NAMES = (
@@ -93,6 +93,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.NoSuchOption):
+            click.echo(for_unknown_option(error, sys.argv[1:]), err=True, nl=False)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt, SystemError) as error:
         cause = error.__cause__ or error.__context__

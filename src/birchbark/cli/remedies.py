@@ -1,33 +1,11 @@
-"""Which part of an error's advice can be followed with the command that was run?
-
-The library's errors name options, which not every command has that can end with the error.
-"""
+"""What advice fits the command that was run, if it ends with an error?"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Sequence
 
 import click
-
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-_CLAUSE = re.compile(r"(?:;|,) (?:or )?")
-
-
-def applicable(remedy: str, known: Iterable[str]) -> str:
-    """Return the clauses of a remedy before the first with an option that is not `known`.
-
-    Clauses end at a semicolon or comma. A clause that names another command is kept.
-    """
-    end = 0
-    for clause in [*_CLAUSE.finditer(remedy), None]:
-        stop = clause.start() if clause else len(remedy)
-        text = remedy[end:stop]
-        options = set() if re.search(r"birchbark|pip ", text) else set(_OPTION.findall(text))
-        if not options <= set(known):
-            return remedy[:end].rstrip(";, ").removesuffix(" or").rstrip(";, ")
-        end = clause.end() if clause else stop
-    return remedy
 
 
 def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
@@ -51,3 +29,18 @@ def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
         for parameter in command.params
         for name in (*parameter.opts, *parameter.secondary_opts)
     }
+
+
+def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str:
+    """Return how a text is given that begins with a dash, as a line.
+
+    It is empty if the command takes no text, or if the option seems to be misspelt.
+    """
+    given = next((text for text in arguments if text.startswith(error.option_name)), None)
+    if error.ctx is None or given is None or error.possibilities:
+        return ""
+    wanted = [p for p in error.ctx.command.params if isinstance(p, click.Argument)]
+    if not wanted or wanted[-1].type is not click.STRING:
+        return ""
+    before = [error.ctx.command_path, *(p.make_metavar(error.ctx) for p in wanted[:-1])]
+    return f"A text that begins with - follows --: {' '.join(before)} -- {shlex.quote(given)}\n"

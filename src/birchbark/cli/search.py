@@ -89,7 +89,7 @@ def command(
 
     TEXT may have operators: "exact phrase", -word, -"phrase", FIELD:VALUE, -FIELD:VALUE,
     before:2024-05, after:2024-05-01. Put it in single quotation marks, so that the shell keeps
-    them: 'jaguar "top speed" -car type:pdf'.
+    them: 'jaguar "top speed" -car type:pdf'. If it begins with a minus, put -- in front of it.
     """
     started = time.perf_counter()
     from birchbark.deadline import NO_TIME

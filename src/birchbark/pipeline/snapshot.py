@@ -105,7 +105,7 @@ class Snapshot:
             raise InputError(
                 "the query has nothing to search for: it only leaves documents out",
                 found=str(query),
-                remedy="add a word, or search for it literally (--literal, or literal in requests)",
+                remedy="add a word, or search for it literally; --literal, or literal in requests",
             )
         seconds = max(PHRASE_SECONDS, PHRASE_SHARE * deadline.remaining)
         until = Deadline(seconds if deadline.exists else None)

@@ -33,7 +33,8 @@ class DuoScorer(CrossEncoderScorer):
             raise InputError(
                 f"the query leaves no room for two texts in an input of {self.checkpoint.name}",
                 found=f"{max(0, both)} tokens",
-                remedy="shorten the query, or set --query-tokens",
+                remedy="shorten the query, or have its beginning read: --query-tokens, or "
+                "query_tokens in Python",
             )
         return both // 2
 

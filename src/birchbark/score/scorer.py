@@ -128,7 +128,8 @@ def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
     """Return the error for a query that leaves too few tokens for a text."""
     return InputError(
         f"query is too long for the model: {query[:40]!r}…",
-        wanted=f"at most {max_tokens} tokens",
+        wanted=f"at most {max_tokens} tokens (words or parts of words)",
         found=str(length),
-        remedy=f"shorten it, or have its beginning read with --query-tokens {max_tokens}",
+        remedy=f"shorten it, or have its beginning read: --query-tokens {max_tokens}, or "
+        f"query_tokens={max_tokens} in Python",
     )

@@ -15,6 +15,7 @@ from birchbark.errors import (
     BirchbarkError,
     DeadlineError,
     InputError,
+    applicable,
     is_damage,
 )
 from birchbark.serve.admission import RETRY_AFTER, BusyError
@@ -63,8 +64,7 @@ def status_of(error: BirchbarkError) -> int:
 
 def error_message(error: BirchbarkError) -> str:
     """Return the error as one line, without `where`, which may be a path."""
-    parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}
-    return _encodable(str(BirchbarkError(error.what, **parts)))
+    return _encodable(str(BirchbarkError(error.what, **_parts(error))))
 
 
 async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
@@ -72,8 +72,7 @@ async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
     status = status_of(error)
     if status >= 500 and not isinstance(error, BusyError | DeadlineError):
         LOG.error("%s %s: %s", request.method, request.url.path, error)
-    parts = {"found": error.found, "wanted": error.wanted, "remedy": error.remedy}
-    return error_response(status, error_message(error), what=error.what, **parts)
+    return error_response(status, error_message(error), what=error.what, **_parts(error))
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
@@ -120,6 +119,12 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
     LOG.error("%s %s", request.method, request.url.path, exc_info=error)
     return error_response(500, "internal error; see the service's log")
+
+
+def _parts(error: BirchbarkError) -> dict[str, str]:
+    """Return what an error says beside what went wrong, without options of the shell."""
+    remedy = applicable(error.remedy, known=())
+    return {"found": error.found, "wanted": error.wanted, "remedy": remedy}
 
 
 def _encodable(text: str) -> str:
