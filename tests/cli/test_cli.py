@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,22 +60,45 @@ def test_output_in_an_encoding_that_lacks_characters(
     assert "\\xd7" in birchbark("search", "i", "birch")[0]
 
 
-@pytest.mark.parametrize(
-    ("cause", "status", "shown"),
-    [("KeyboardInterrupt()", 130, "birchbark: interrupted"), ("None", 1, "SystemError: by numba")],
-)
-def test_an_interruption_of_compiled_code(cause: str, status: int, shown: str) -> None:
-    """Python reports it as a SystemError; any other SystemError is raised."""
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("error", ["SystemError('by numba')", "ImportError('by onnxruntime')"])
+def test_an_interruption_that_becomes_another_error(name: str, error: str) -> None:
+    """Compiled code and imports report errors of their own; a second signal ends the process."""
     code = f"""
+import signal
 from birchbark import cli
 def fail(**_):
-    raise SystemError("by numba") from {cause}
+    try:
+        signal.raise_signal(signal.{name})
+    except KeyboardInterrupt:
+        raise {error}
+cli.group.main = fail
+try:
+    cli.main()
+finally:
+    signal.raise_signal(signal.{name})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.Signals[name]
+    assert done.stderr.startswith("birchbark: interrupted")
+    assert done.stderr.count("\n") == 1
+
+
+def test_other_errors_and_ignored_signals() -> None:
+    """An error that nobody expects has its traceback; nohup has SIGHUP ignored."""
+    code = """
+import signal
+from birchbark import cli
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def fail(**_):
+    signal.raise_signal(signal.SIGHUP)
+    raise SystemError("by numba")
 cli.group.main = fail
 cli.main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == status
-    assert shown in done.stderr
+    assert done.returncode == 1
+    assert "SystemError: by numba" in done.stderr
 
 
 def test_all_ranking_commands(here: Path) -> None:

@@ -14,6 +14,7 @@ import warnings
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from typing import NoReturn
 
 import click
 
@@ -23,6 +24,11 @@ from birchbark.cli.replaced import Group
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the same clean-up for all
+INTERRUPTED = (
+    "birchbark: interrupted; no incomplete file was left. Training, studies, index attach, "
+    "cluster and scores (--scores) resume with the same command."
+)
 COMMAND_NAMES = (
     "demo",
     "index",
@@ -78,38 +84,52 @@ def allow_open_files() -> None:
 
 def main() -> None:
     """Run the command line; print each expected error as one line on standard error."""
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)  # same clean-up as for Ctrl-C
+    interrupted = False
+
+    def interrupt(*_: object) -> NoReturn:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    caught = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in caught:  # others are ignored, as SIGHUP by nohup
+        signal.signal(number, interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     allow_open_files()
     warnings.showwarning = lambda message, *_, **__: click.echo(f"note: {message}", err=True)
     try:
-        group.main(standalone_mode=False)
-    except BirchbarkError as error:
-        error.remedy = applicable(error.remedy, options_of(group, sys.argv[1:]))
-        click.echo(f"birchbark: {printable(str(error))}", err=True)
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        error.show()
-        if isinstance(error, click.NoSuchOption):
-            click.echo(for_unknown_option(error, sys.argv[1:]), err=True, nl=False)
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt, SystemError) as error:
-        cause = error.__cause__ or error.__context__
-        if isinstance(error, SystemError) and not isinstance(cause, KeyboardInterrupt):
-            raise  # compiled code reports an interruption as a SystemError
-        click.echo(
-            "birchbark: interrupted; no incomplete file was left. Training, studies, index attach, "
-            "cluster and scores (--scores) resume with the same command.",
-            err=True,
-        )
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
-    except OSError as error:
-        where = printable(str(error.filename)) if error.filename else "system"
-        click.echo(f"birchbark: {where}: {error.strerror}", err=True)
-        sys.exit(1)
+        try:
+            group.main(standalone_mode=False)
+        finally:
+            for number in caught:  # from now on, a signal ends the wait for threads
+                signal.signal(number, signal.SIG_DFL)
+    except (Exception, KeyboardInterrupt) as error:
+        # compiled code and imports report an interruption as an error of their own
+        if interrupted or isinstance(error, click.Abort):
+            click.echo(INTERRUPTED, err=True)
+            sys.exit(130)
+        sys.exit(_told(error))
+
+
+def _told(error: BaseException) -> int:
+    """Print an expected error and return the exit code; raise any other error."""
+    match error:
+        case BirchbarkError():
+            error.remedy = applicable(error.remedy, options_of(group, sys.argv[1:]))
+            click.echo(f"birchbark: {printable(str(error))}", err=True)
+            return error.exit_code
+        case click.ClickException():
+            error.show()
+            if isinstance(error, click.NoSuchOption):
+                click.echo(for_unknown_option(error, sys.argv[1:]), err=True, nl=False)
+            return error.exit_code
+        case BrokenPipeError():
+            sys.stderr.close()
+            return 1
+        case OSError():
+            where = printable(str(error.filename)) if error.filename else "system"
+            click.echo(f"birchbark: {where}: {error.strerror}", err=True)
+            return 1
+    raise error
