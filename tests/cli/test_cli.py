@@ -84,6 +84,23 @@ finally:
     assert done.stderr.count("\n") == 1
 
 
+def test_an_interruption_of_importlib_waits_until_it_is_done() -> None:
+    """In its callbacks, errors are lost and locks stay locked."""
+    code = """
+import signal
+from birchbark import cli
+def wait(**_):
+    callback = "import signal; signal.raise_signal(signal.SIGTERM); print('done', flush=True)"
+    exec(compile(callback, cli.IMPORTLIB, "exec"))
+    signal.pause()
+cli.group.main = wait
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "done\n")
+    assert done.stderr.startswith("birchbark: interrupted")
+
+
 def test_other_errors_and_ignored_signals() -> None:
     """An error that nobody expects has its traceback; nohup has SIGHUP ignored."""
     code = """

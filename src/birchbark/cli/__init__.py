@@ -14,7 +14,7 @@ import warnings
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn
+from types import FrameType
 
 import click
 
@@ -24,7 +24,9 @@ from birchbark.cli.replaced import Group
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the same clean-up for all
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)  # all end alike
+IMPORTLIB = "<frozen importlib._bootstrap>"
+AGAIN = 0.01  # seconds until an interruption of this is tried again, by SIGALRM
 INTERRUPTED = (
     "birchbark: interrupted; no incomplete file was left. Training, studies, index attach, "
     "cluster and scores (--scores) resume with the same command."
@@ -86,10 +88,13 @@ def main() -> None:
     """Run the command line; print each expected error as one line on standard error."""
     interrupted = False
 
-    def interrupt(*_: object) -> NoReturn:
+    def interrupt(_: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
-        raise KeyboardInterrupt
+        if frame and frame.f_code.co_filename == IMPORTLIB:  # its locks would stay locked
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            raise KeyboardInterrupt
 
     caught = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in caught:  # others are ignored, as SIGHUP by nohup
@@ -103,6 +108,7 @@ def main() -> None:
         try:
             group.main(standalone_mode=False)
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             for number in caught:  # from now on, a signal ends the wait for threads
                 signal.signal(number, signal.SIG_DFL)
     except (Exception, KeyboardInterrupt) as error:
