@@ -56,5 +56,7 @@ def test_a_passage_shows_the_first_term(words: list[str], width: int) -> None:
     start = text.index("river")
     line = _passage(text, ((start, start + 5),), width)
     assert "river" in line.plain[:width]
+    assert len(line) <= width
+    assert set(line.plain.split()) <= {"moss", "stone", "fern", "a", "b", "river", "end", "…"}
     bold = [line.plain[span.start : span.end] for span in line.spans if span.style == "bold"]
     assert "river" in bold

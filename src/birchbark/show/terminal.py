@@ -197,17 +197,19 @@ def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
 def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:
     """Return a text on one line with the query's terms in bold.
 
-    It begins shortly before the first term if the line of this width would end before that term.
+    It begins shortly before the first term if the line of this width would end before that term,
+    and ends after a word.
     """
     line, done, first = Text(), 0, None
     for start, end in [*marks, (len(text), len(text))]:
         line.append(_line(text[done:start]))
         line.append(_line(text[start:end]), style="bold")
         done, first = end, len(line) if first is None else first
-    if first is None or not marks or first <= width:
-        return line
-    begin = line.plain.find(" ", first - (marks[0][1] - marks[0][0]) - BEFORE_TERM) + 1
-    return Text("… ") + line[begin:]
+    if first is not None and marks and first > width:
+        begin = line.plain.find(" ", first - (marks[0][1] - marks[0][0]) - BEFORE_TERM) + 1
+        line = Text("… ") + line[begin:]
+    end = line.plain.rfind(" ", 0, width - 1)  # a word is not cut, unless there is no other
+    return line[:end] + Text(" …") if len(line) > width and end > 0 else line
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import { element, formatScore, visuallyHidden } from "./dom.js";
 
-const CONTEXT = 160;  // characters on each side of what is shown
+const CONTEXT = 150;  // characters on each side of what is shown; the service cuts longer ones, also within words
 const MAX_SEGMENTS = 3;  // shown per hit
 const MAX_SNIPPET = 400;  // characters
 const MAX_ANSWER = 320;  // characters of a sentence that can stand above the others
@@ -86,8 +86,8 @@ function snippetNodes(segment) {
   const whole = Array.from(segment.text), first = segment.marks[0]?.[0] ?? 0;
   if (whole.length <= MAX_SNIPPET) return [context(shortenStart(segment.before)), ...withTerms(segment), context(shortenEnd(segment.after))];
   const begin = first < MAX_SNIPPET / 2 ? 0 : Math.min(first, whole.indexOf(" ", first - BEFORE_MARK) + 1);
-  const marks = segment.marks.filter(([, end]) => end <= begin + MAX_SNIPPET).map(([start, end]) => [start - begin, end - begin]);
-  const text = whole.slice(begin, begin + MAX_SNIPPET).join("");
+  const text = untilWord(whole.slice(begin, begin + MAX_SNIPPET).join("")), length = Array.from(text).length;
+  const marks = segment.marks.map(([start, end]) => [start - begin, end - begin]).filter(([start, end]) => start >= 0 && end <= length);
   return [begin ? context("… ") : context(shortenStart(segment.before)), ...withTerms({ text, marks }), context(" …")];
 }
 
@@ -106,11 +106,13 @@ function withTerms({ text, marks }) {
 function shortenStart(text) {
   if (text.length <= CONTEXT) return text;
   const tail = text.slice(-CONTEXT);
-  return "… " + tail.slice(tail.indexOf(" ") + 1);
+  return "… " + tail.slice(tail.search(/\s/) + 1);
 }
 
 function shortenEnd(text) {
   if (text.length <= CONTEXT) return text + " ";
-  const head = text.slice(0, CONTEXT);
-  return head.slice(0, head.lastIndexOf(" ")) + " … ";
+  return untilWord(text.slice(0, CONTEXT)) + " … ";
 }
+
+// The text without its last word, which may be cut; all of it if it has no white space.
+const untilWord = text => text.replace(/\s+\S*$/, "");
