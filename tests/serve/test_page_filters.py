@@ -80,7 +80,7 @@ def test_a_folder_is_taken_with_all_that_is_in_it(page: Any) -> None:
     assert chips(page) == ["Folder: guides/paddling", "Folder: letters"]
     page.get_by_label("guides 3").check()
     wait_for(page, "ann.txt", "canoe.txt", "kayak.md", "trees.txt")
-    assert chips(page) == ["Folder: letters", "Folder: guides"]
+    assert chips(page) == ["Folder: guides", "Folder: letters"]  # in the place of its subfolder
     page.wait_for_selector("[data-key='guides/paddling/*']:checked:disabled")
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     page.keyboard.press("Escape")
@@ -98,6 +98,24 @@ def test_several_values_of_a_field(page: Any) -> None:
     page.get_by_label("text 4").check()
     wait_for(page, *(Path(name).name for name in FILES))
     assert "filter=type=markdown|text" in unquote(page.evaluate("location.hash"))
+
+
+def test_menus_stay_in_their_places(page: Any) -> None:
+    """Also those that divide nothing any more; how many documents are counted is said."""
+    ask(page, "birch bark")
+    page.wait_for_selector("summary:text-is('Type')")
+    names = page.locator(".menu summary").all_inner_texts()
+    page.click("summary:text-is('Folder')")
+    assert "among the 100 best matches" in page.inner_text(".panel .note:visible")
+    page.get_by_label("letters 1").check()
+    wait_for(page, "ann.txt")
+    assert page.locator(".menu summary").all_inner_texts() == names
+    page.click("summary:text-is('Type')")
+    assert labels(page) == ["text", "markdown"]  # not counted, since all are alike
+    page.get_by_label("markdown").check()
+    page.wait_for_selector("#notice:has-text('with these filters')")
+    assert page.locator(".menu summary").all_inner_texts() == names
+    assert chips(page) == ["Folder: letters", "Type: markdown"]
 
 
 def test_dates_are_chosen_by_period_year_and_range(page: Any) -> None:

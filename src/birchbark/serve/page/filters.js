@@ -9,21 +9,34 @@ import { folderTree } from "./folders.js";
 const ORDERS = [["", "Best first"], ["-modified", "Newest first"], ["modified", "Oldest first"]];
 const REPLACED = { folder: "path", date: "modified" };  // fields without a menu if the other one has one
 const YEAR = /^\d{4}\*$/;
+let places = { query: "", fields: new Map() };  // of the last query: its fields, and the filters of each, in the order in which they came
 
 // The menus follow each other; one is open at a time. search: query, literal, filters (field → filter) and sort of the current search.
 // dated: whether documents can be chosen by the date of their last change. change: called with the changes of the search.
-export async function loadFilters(bar, search, signal, { dated }, change) {
+// depth: among how many of the best matches documents are counted; null if that is not known.
+export async function loadFilters(bar, search, signal, { dated, depth }, change) {
   const given = new URLSearchParams({ query: search.query, literal: search.literal });
   for (const [field, filter] of Object.entries(search.filters)) given.append("filter", `${field}=${filter}`);
+  const counted = `Numbers count the documents among the ${depth ? `${depth.toLocaleString("en")} ` : ""}best matches, more than are shown.`;
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
   if (signal.aborted) return;
   const values = new Map(facets.map(({ field, values, others }) => [field, { values, others }]));
   for (const field of [...(dated ? ["modified"] : []), ...Object.keys(search.filters)]) if (!values.has(field)) values.set(field, { values: [], others: 0 });
-  const menus = [...values].filter(([field]) => !values.has(REPLACED[field])).map(([field, found]) =>
-    menu(field, panel(field, found, search.filters[field] ?? "", filter => change({ filters: { ...search.filters, [field]: filter } }))));
+  const menus = [...inPlace(`${given.get("literal")} ${search.query}`, values)].filter(([field]) => !values.has(REPLACED[field])).map(([field, found]) =>
+    menu(field, panel(field, found, search.filters[field] ?? "", filter => change({ filters: { ...search.filters, [field]: filter } })), found.values.length ? counted : ""));
   const order = dated || search.sort ? [orders(search.sort, sort => change({ sort }))] : [];
   redraw(bar, [...menus, ...order]);
   bar.hidden = !menus.length && !order.length;
+}
+
+// Menus and their values stay where they are while the query is the same. A count is undefined if it is not known any more.
+function inPlace(query, found) {
+  if (query !== places.query) places = { query, fields: new Map() };
+  for (const [field, { values }] of found) places.fields.set(field, [...new Set([...(places.fields.get(field) ?? []), ...values.map(([filter]) => filter)])]);
+  return new Map([...places.fields].map(([field, filters]) => {
+    const { values = [], others = 0 } = found.get(field) ?? {}, counts = new Map(values);
+    return [field, { values: filters.map(filter => [filter, counts.get(filter)]), others }];
+  }));
 }
 
 // Replaces the menus; the open one stays open, and the same control has the focus.
@@ -36,19 +49,19 @@ function redraw(bar, items) {
   if (focused) (bar.querySelector(`[data-key="${CSS.escape(focused.dataset.key)}"]`) ?? (same ?? bar).querySelector("summary"))?.focus();
 }
 
-const menu = (field, content) => element("details", { class: "menu", name: "filter", "data-field": field },
-  element("summary", { class: "chip", "data-key": `=${field}` }, fieldName(field)), element("div", { class: "panel" }, content));
+const menu = (field, content, note) => element("details", { class: "menu", name: "filter", "data-field": field },
+  element("summary", { class: "chip", "data-key": `=${field}` }, fieldName(field)), element("div", { class: "panel" }, content, note && element("p", { class: "note" }, note)));
 
 function panel(field, { values, others }, current, choose) {
   const chosen = alternatives(current), take = filters => choose(filters.join("|"));
   if (field === "modified" || (values.length && values.every(([filter]) => YEAR.test(filter)))) return datePanel(values.filter(([filter]) => YEAR.test(filter)), current, choose);
   const listed = new Set(values.map(([filter]) => filter));
-  const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter, 0])];
+  const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter])];
   if (field === "path") return folderTree(all.filter(([filter]) => filter.endsWith("/*")), chosen, take);
   return element("ul", {}, ...all.map(([filter, count]) => {
     const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(box.checked ? [...chosen, filter] : chosen.filter(one => one !== filter)) });
     box.checked = chosen.includes(filter);
-    return element("li", {}, element("label", {}, box, ` ${filterText(filter)} `, element("span", { class: "count" }, String(count))));
+    return element("li", {}, element("label", {}, box, ` ${filterText(filter)} `, element("span", { class: "count" }, count ?? "")));
   }), ...(others ? [element("li", { class: "count" }, `and ${others} more`)] : []));
 }
 

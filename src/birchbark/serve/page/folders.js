@@ -21,7 +21,7 @@ export function folderTree(values, chosen, choose) {
     const box = element("input", { type: "checkbox", "data-key": filter, onchange: toggle, ...(whole ? { disabled: "" } : {}) });
     box.checked = whole || chosen.includes(filter);
     box.indeterminate = !box.checked && chosen.some(other => inside(other, filter));
-    const item = element("li", {}, element("label", {}, box, ` ${name} `, element("span", { class: "count" }, String(counts.get(filter)))));
+    const item = element("li", {}, element("label", {}, box, ` ${name} `, element("span", { class: "count" }, counts.get(filter) ?? "")));
     if (!subfolders) return item;
     const list = branch(filter), open = expanded.has(filter) || box.indeterminate;
     const button = element("button", { type: "button", class: "expand", "data-key": `+${filter}`, "aria-label": `Folders in ${name}`, "aria-expanded": open, onclick: expand });
@@ -31,7 +31,7 @@ export function folderTree(values, chosen, choose) {
     return item;
 
     function toggle() {
-      choose(box.checked ? [...chosen.filter(other => !inside(other, filter)), filter] : chosen.filter(other => other !== filter));
+      choose(box.checked ? [...new Set([...chosen.map(other => inside(other, filter) ? filter : other), filter])] : chosen.filter(other => other !== filter));
     }
     function expand() {
       list.hidden = !list.hidden;

@@ -121,7 +121,7 @@ function showNewQuery(answer, signal) {
   state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
   showChips(byId("chips"), { ...state, parts: answer.parsed.parts }, change, queryField);
   const dated = state.about.keywords.includes("modified") && answer.hits.some(hit => hit.source.modified);
-  loadFilters(byId("menus"), state, signal, { dated }, change);
+  loadFilters(byId("menus"), state, signal, { dated, depth: state.about.depth }, change);
   suggest(signal);
 }
 
