@@ -172,7 +172,7 @@ def test_hits_have_evidence_in_context(page: Any) -> None:
     assert page.locator("#hits .evidence p.best").count() == 3
     assert page.locator("#hits .parts >> nth=0").is_hidden()
     page.click("#hits .why summary >> nth=0")
-    assert "= first stage" in page.inner_text("#hits .parts >> nth=0")
+    assert "= match" in page.inner_text("#hits .parts >> nth=0")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
@@ -196,6 +196,8 @@ def test_snippets_are_replaced_by_evidence(desk: Any) -> None:
     desk.wait_for_selector("#hits .unscored .evidence strong")
     assert desk.text_content("#hits .evidence strong >> nth=0") == "birch"
     assert len(desk.text_content("#hits .evidence >> nth=0")) < 450
+    words = set(desk.text_content("#hits .evidence >> nth=0").split())
+    assert words == {"moss", "𝔸", "birch", "stone", "…"}
     assert "Not read" in desk.inner_text("#hits .why >> nth=0")
     assert desk.locator("#hits mark").count() == 0
     replace_answers(desk, first, {"hits": hits})
@@ -238,7 +240,7 @@ def test_sliders_change_the_ranking(page: Any) -> None:
     before = page.text_content("#hits .parts p >> nth=0")
     slide = "e => { e.value = 1; e.dispatchEvent(new Event('input')); }"
     page.eval_on_selector("#a", slide)
-    wait_for_score(page, "Score 100 of 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = match 100")
     page.click("#reset")
     wait_for_score(page, before)
 
@@ -251,7 +253,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     page.keyboard.press("Enter")
     page.focus("#a")
     page.keyboard.press("End")
-    wait_for_score(page, "Score 100 of 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = match 100")
     page.keyboard.press("Home")
     page.wait_for_selector("#hits li:first-child .parts p:has-text('evidence')", state="attached")
     page.keyboard.press("Tab")
@@ -281,6 +283,21 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     page.wait_for_selector("dialog[open] .segment")
 
 
+def test_no_word_is_cut(desk: Any) -> None:
+    """Neither where the service has cut the context, nor by lines instead of blanks."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    hit = desk.evaluate("document.querySelector('#hits li').hit")
+    around = {"before": ("pebble\n" * 40)[-160:], "after": ("\nshingle" * 40)[:157]}
+    segment = {**hit["segments"][0], "text": "A birch.", "marks": [], "sentence": None, **around}
+    replace_answers(desk, {"hits": [{**hit, "segments": [segment]}]})
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#hits .context:has-text('pebble')")
+    shown = set(desk.text_content("#hits .evidence p").partition(" (relevance")[0].split())
+    assert shown <= {"…", "pebble", "A", "birch."}
+    assert set(desk.text_content("#hits .context >> nth=1").split()) == {"shingle", "…"}
+
+
 def test_rank_changes_are_shown(desk: Any) -> None:
     """Each hit shows its change from the first stage, also to screen readers."""
     ask(desk, "birch river")
@@ -292,8 +309,8 @@ def test_rank_changes_are_shown(desk: Any) -> None:
     desk.wait_for_selector("#hits li:nth-child(3) .moved")
     texts = desk.locator("#hits li .moved .visually-hidden").all_text_contents()
     assert texts == [
-        "up from below place 2 of the first stage's ranking",
-        "down 2 from the first stage's ranking",
+        "up from below place 2 by match alone",
+        "down 2 from the place by match alone",
     ]
 
 
@@ -366,7 +383,7 @@ def test_a_search_that_reads_nothing_keeps_the_results(desk: Any) -> None:
     assert desk.is_hidden("#error")
     desk.unroute("**/search/stream")
     desk.wait_for_selector(DONE)
-    wait_for_score(desk, "Score 100 of 100 = first stage 100")
+    wait_for_score(desk, "Score 100 of 100 = match 100")
 
 
 def test_a_busy_service_is_asked_again(desk: Any) -> None:
@@ -550,7 +567,7 @@ def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     desk.click("#hits .title >> nth=0")
     desk.wait_for_selector("#steps:not([hidden])")
     current = "Number(document.querySelector('.segment.current').dataset.score)"
-    assert desk.inner_text("#steps output") == "Segment 2 of 3"  # a score of 0 is no stop
+    assert desk.inner_text("#steps output") == "Passage 2 of 3"  # a score of 0 is no stop
     assert desk.evaluate(current) == 0.9
     assert desk.evaluate("document.getElementById('reader').scrollTop") > 100
     desk.click("#steps .next")
@@ -692,4 +709,4 @@ def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> No
     assert page.locator("#error").is_hidden()
     page.click("#details")
     page.eval_on_selector("#a", "e => { e.value = 1; e.dispatchEvent(new Event('input')); }")
-    wait_for_score(page, "Score 100 of 100 = first stage 100")
+    wait_for_score(page, "Score 100 of 100 = match 100")

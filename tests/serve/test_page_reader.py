@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 
 import matplotlib.pyplot as plt
 import pytest
+from in_chromium import DESK, DONE, ask, browser, open_page
 from matplotlib.backends.backend_pdf import PdfPages
 from served import running
-from test_page import DESK, browser
 from test_rendered_document import HOSTILE
 
 from birchbark.collection.files.folder_state import FolderSource
@@ -219,3 +219,43 @@ def test_nothing_runs(browser: Any, address: str, doc_id: str) -> None:
         page.wait_for_timeout(200)
         assert page.locator("#reader h2 *").count() == 0
         assert page.locator("dialog[open]").count() == 1
+
+
+def test_a_document_that_cannot_be_scored(browser: Any, address: str) -> None:
+    """What the search has found is marked and shown all the same, and it can be tried again."""
+    late = {"status": 503, "json": {"message": "time does not suffice for the document"}}
+    with open_page(browser, address, DESK) as page:
+        page.expected_errors.append("503")
+        page.route(re.compile(r"/documents/.*query="), lambda route: route.fulfill(**late))
+        unrendered = {"markup": "", "runs": [], "links": [], "reason": "it takes too long"}
+        page.route("**/rendered/*", lambda route: route.fulfill(json=unrendered))
+        ask(page, "stones")
+        page.wait_for_selector(DONE)
+        title = page.inner_text("#hits .title >> nth=0")
+        page.click("#hits .title >> nth=0")
+        page.wait_for_selector("#reader-again:visible")
+        assert page.inner_text("#reader-note") == (
+            "Marked is only what the search has found: time does not suffice for the document. "
+            "Shown as plain text: it takes too long."
+        )
+        assert page.inner_text("#reader-title") == title
+        assert page.inner_text("#contents .segment.current >> nth=0")
+        assert page.inner_text("#contents strong.term >> nth=0") == "stones"
+        page.unroute(re.compile(r"/documents/.*query="))
+        page.click("#reader-again")
+        page.wait_for_selector("#reader-note:has-text('highest score')")
+        assert page.is_hidden("#reader-again")
+
+
+def test_a_title_is_that_of_the_list(browser: Any, address: str) -> None:
+    """A PDF file without one has its first line, or the file's name."""
+    with open_page(browser, address, DESK) as page:
+        ask(page, "willow type:pdf")
+        page.wait_for_selector(DONE)
+        listed = page.inner_text("#hits .title")
+        page.click("#hits .title")
+        page.wait_for_selector("#reader-note:has-text('highest score')")
+        assert page.inner_text("#reader-title") == listed
+        page.reload()  # by a link, without the list
+        page.wait_for_selector("#reader-note:has-text('highest score')")
+        assert page.inner_text("#reader-title") == listed

@@ -194,10 +194,8 @@ class Ranker:
 
     @property
     def unit(self) -> str:
-        """What a segment is called where counts are shown: sentences, passages or segments."""
-        if isinstance(self.segmenter, Passages):
-            return "passages"
-        return "sentences" if self.segmenter is sentences else "segments"
+        """What a segment is called where counts are shown: sentences or passages."""
+        return "sentences" if self.segmenter is sentences else "passages"
 
     @property
     def embedding_share(self) -> float:

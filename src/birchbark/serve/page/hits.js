@@ -84,17 +84,17 @@ function update(item, hit, { about, firstStageRanks, maxScore, rank, answers }) 
 function rankChange(oldRank, rank, shown) {
   if (oldRank === undefined) {
     if (rank > shown) return "";
-    const label = `up from below place ${shown} of the first stage's ranking`;
+    const label = `up from below place ${shown} by match alone`;
     return element("span", { class: "moved up", title: label }, element("span", { "aria-hidden": "true" }, `▲ ${shown}+`), visuallyHidden(label));
   }
   const change = oldRank - rank;
   if (!change) return "";
   const [sign, direction] = change > 0 ? ["▲", "up"] : ["▼", "down"];
-  const label = `${direction} ${Math.abs(change)} from the first stage's ranking`;
+  const label = `${direction} ${Math.abs(change)} from the place by match alone`;
   return element("span", { class: `moved ${direction}`, title: label }, element("span", { "aria-hidden": "true" }, `${sign} ${Math.abs(change)}`), visuallyHidden(label));
 }
 
-const PARTS = [["first-stage", "first stage", "first_stage"], ["embedding", "embedding", "embedding"], ["evidence-part", "evidence", "evidence"]];
+const PARTS = [["first-stage", "match", "first_stage"], ["embedding", "embedding", "embedding"], ["evidence-part", "evidence", "evidence"]];
 const partsOf = hit => PARTS.map(([kind, name, key]) => [kind, name, hit[key]]).filter(([, , value]) => value > 0);
 
 function bar(hit, maxScore) {
@@ -102,7 +102,7 @@ function bar(hit, maxScore) {
     ...partsOf(hit).map(([kind, , value]) => element("i", { class: kind, width: `${100 * value / maxScore}%` })));
 }
 
-// The sum that is the score, where 100 is the most that a document can have, and what each segment contributes.
+// The sum that is the score, where 100 is the most that a document can have, and what each passage contributes.
 function explanation(hit, maxScore) {
   const percent = value => Math.round(100 * value / maxScore);
   const named = partsOf(hit).map(([kind, name, value]) => ({ kind, name, points: percent(value) }));
@@ -111,5 +111,5 @@ function explanation(hit, maxScore) {
   const parts = named.map(({ kind, name, points }) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${points}`));
   const sum = element("p", {}, `Score ${percent(hit.score)} of 100`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
   const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score * segment.weight)} from a probability of relevance of ${formatScore(segment.score)}: `, beginning(segment.text.trim())));
-  return [sum, ...(rows.length ? [element("p", {}, "The evidence, by segment:"), ...rows] : [])];
+  return [sum, ...(rows.length ? [element("p", {}, "The evidence, by passage:"), ...rows] : [])];
 }

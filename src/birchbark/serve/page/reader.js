@@ -2,12 +2,12 @@
 
 import { getJson, postJson } from "./api.js";
 import { formattedView, plainView } from "./document_views.js";
-import { element, formatScore, visuallyHidden } from "./dom.js";
+import { element, formatScore, title, visuallyHidden } from "./dom.js";
 import { countCharacters, findShown, shownCharacters, wrap } from "./marks.js";
 import { source } from "./source.js";
 
 const dialog = document.getElementById("reader"), contents = document.getElementById("contents");
-const note = document.getElementById("reader-note"), sourceNote = document.getElementById("reader-source");
+const note = document.getElementById("reader-note"), again = document.getElementById("reader-again"), sourceNote = document.getElementById("reader-source");
 const advanced = document.getElementById("advanced"), attention = document.getElementById("attention");
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const steps = document.getElementById("steps"), strip = document.getElementById("strip"), choice = document.getElementById("view-choice");
@@ -16,7 +16,7 @@ const STOPS = 5;  // best segments that Next and Previous lead to
 const BEHIND = 0.2;  // of the highest score; segments below are no stops
 const RENDERED = ["markdown", "html"];  // types that the service renders
 const FORMATTED = "formatted", PLAIN = "plain";
-let controller = null, opener = null, shown = null, stops = [], stop = 0, onClose = null, attend = null;
+let controller = null, opener = null, shown = null, stops = [], stop = 0, onClose = null, attend = null, openAgain = null;
 
 // The id of the document that is shown; null for none.
 export const openDocument = () => dialog.open ? opener.docId : null;
@@ -30,23 +30,25 @@ export function closeDocument() {
 export async function readDocument(hit, { query, literal }, about, addressOf, closed) {
   controller?.abort();
   controller = new AbortController();
+  openAgain = () => readDocument(hit, { query, literal }, about, addressOf, closed);
   const active = document.activeElement;  // not every browser focuses a clicked button
   opener = { element: dialog.open ? opener.element : active.matches(".title") ? active : null, docId: hit.doc_id };  // open: by a link
   onClose = closed;
   const { signal } = controller, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
-  document.getElementById("reader-title").textContent = hit.title || hit.doc_id;
+  document.getElementById("reader-title").textContent = title(hit);
   note.textContent = "Opening…";
   contents.replaceChildren();
   sourceNote.replaceChildren();
   [stops, shown] = [[], null];
   advanced.open = false;
-  advanced.hidden = steps.hidden = choice.hidden = true;
+  advanced.hidden = steps.hidden = choice.hidden = again.hidden = true;
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
   try {
     const plain = await getJson(path, signal), settings = about() ?? await getJson("/about", signal);
-    document.getElementById("reader-title").textContent = plain.title || hit.doc_id;
-    sourceNote.replaceChildren(...source({ ...plain, source: plain.fields }, settings));
+    const opened = { ...plain, source: plain.fields, lead: plain.contents };  // as a hit has them
+    document.getElementById("reader-title").textContent = title(opened);
+    sourceNote.replaceChildren(...source(opened, settings));
     const scoring = query && settings.model ? getJson(`${path}?${new URLSearchParams({ query, literal })}`, signal) : null;
     scoring?.catch(() => {});  // it is awaited below
     const rendered = RENDERED.includes(plain.fields.type) ? await render(hit.doc_id, signal) : null;
@@ -54,18 +56,29 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
     show(shown.formatted ? FORMATTED : PLAIN);
     if (!scoring) return;
     tell("Scoring…");
-    const scored = await scoring, best = scored.segments.toSorted((a, b) => b.score - a.score);
-    shown = { ...shown, ranked: best, note: summary(scored, best[0]?.score ?? 0) };
+    const scored = await scoring.catch(error => asSearched(error, hit)), best = scored.segments.toSorted((a, b) => b.score - a.score);
+    shown = { ...shown, ranked: best, note: scored.failure ?? summary(scored, best[0]?.score ?? 0) };
+    again.hidden = !scored.failure;
     attend = settings.attention ? segment => showAttention(segment, query, signal) : null;
-    if (best.length) sourceNote.replaceChildren(...source({ ...plain, source: plain.fields, segments: best }, settings));
+    if (best.length) sourceNote.replaceChildren(...source({ ...opened, segments: best }, settings));
     if (!mark() && shown.view === FORMATTED) {
       shown.reason = "the evidence could not be found in the formatted document";
       show(PLAIN);
     }
     tell(shown.note);
   } catch (error) {
-    if (error.name !== "AbortError") note.textContent = error.message;
+    if (error.name === "AbortError") return;
+    note.textContent = error.message;
+    again.hidden = false;
   }
+}
+again.addEventListener("click", () => openAgain());
+
+// What is marked if a document cannot be scored: what the search has read of it.
+function asSearched(error, { segments = [], snippet }) {
+  if (error.name === "AbortError") throw error;
+  const known = segments.length || !snippet ? segments : [{ ...snippet, score: null }];
+  return { segments: known, failure: `${known.length ? "Marked is only what the search has found" : "Nothing is marked"}: ${error.message}.` };
 }
 
 async function render(docId, signal) {
@@ -81,7 +94,7 @@ function summary(scored, best) {
   const { segments, segment_count: count, unsplit_characters: unsplit } = scored, of = count > segments.length ? ` of ${count.toLocaleString("en")}` : "";
   const chosen = of || unsplit ? ", those with most of the query’s words" : "";
   return segments.length
-    ? `${segments.length}${of} ${segments.length === 1 && !of ? "segment" : "segments"} read${chosen}; the highest score is ${formatScore(best)}.`
+    ? `${segments.length}${of} ${segments.length === 1 && !of ? "passage" : "passages"} read${chosen}; the highest score is ${formatScore(best)}.`
     : "This document has no text.";
 }
 
@@ -127,7 +140,7 @@ function mark() {
   const found = wrapAll(ranked.map(({ start, end }) => [start, end]), rank => segmentElement(ranked[rank], rank));
   wrapAll(ranked.flatMap(segment => within(segment, segment.sentence ? [segment.sentence] : [])), () => element("span", { class: "sentence" }));
   wrapAll(ranked.flatMap(segment => within(segment, segment.marks)), () => element("strong", { class: "term" }));
-  found.forEach((parts, rank) => parts.at(-1)?.append(visuallyHidden(` (relevance ${formatScore(ranked[rank].score)}) `)));
+  found.forEach((parts, rank) => ranked[rank].score !== null && parts.at(-1)?.append(visuallyHidden(` (relevance ${formatScore(ranked[rank].score)}) `)));
   const stopRanks = [...ranked.keys()].filter(rank => rank < STOPS && ranked[rank].score >= BEHIND * ranked[0].score);
   showSteps(stopRanks.map(rank => found[rank]).filter(parts => parts.length));
   advanced.hidden = !attend || !found.some(parts => parts.length);
@@ -136,8 +149,8 @@ function mark() {
 }
 
 function segmentElement({ score, page }, rank) {
-  const title = `probability of relevance ${formatScore(score)}${page === null ? "" : `, page ${page}`}`;
-  return element("span", { class: "segment", share: SHARES[rank] ?? 0.12 * score, "data-rank": rank, "data-score": score, title });
+  const title = [score !== null && `probability of relevance ${formatScore(score)}`, page !== null && `page ${page}`].filter(Boolean).join(", ");
+  return element("span", { class: "segment", share: SHARES[rank] ?? 0.12 * score, "data-rank": rank, "data-score": score ?? undefined, title });
 }
 
 // Next and Previous lead through the best segments, in document order; the best one is shown first. best: the elements of each, best first.
@@ -160,7 +173,7 @@ function goTo(number, behavior = reducedMotion.matches ? "auto" : "smooth") {
   stops[number][0].scrollIntoView({ block: "center", behavior });
   for (const parts of stops) for (const one of parts) one.classList.toggle("current", parts === stops[number]);
   [...strip.children].forEach((tick, index) => tick.classList.toggle("current", index === number));
-  steps.querySelector("output").textContent = `Segment ${number + 1} of ${stops.length}`;
+  steps.querySelector("output").textContent = `Passage ${number + 1} of ${stops.length}`;
 }
 
 for (const [name, change] of [["previous", -1], ["next", 1]])

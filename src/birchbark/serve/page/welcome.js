@@ -12,6 +12,7 @@ export function welcome(about, rankers) {
   const models = about.model ? [about.embedding, about.model].filter(Boolean).map(modelName) : [];
   const unread = models.length && about.unread_fields.length ? ` Searched but not read: ${about.unread_fields.join(", ")}.` : "";
   byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.${unread}`;
+  for (const one of document.querySelectorAll("#syntax [data-field]")) one.hidden = !about.keywords.includes(one.dataset.field);
   const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
   byId("examples").hidden = !links.length;
   byId("examples").replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
