@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain, product
@@ -23,13 +22,11 @@ from typing import Any
 import pytest
 
 import birchbark
+from growth import FASTER_THAN_SQUARE, NOTABLE_SECONDS, growth, seconds
 
 SOURCE = Path(birchbark.__file__).parent
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 FEW, SIZE, LARGER = 24, 2_000, 8_000  # repetitions
-NOTABLE_SECONDS = 0.001  # for SIZE; what takes less is not measured again
-FASTER_THAN_SQUARE = 9.0  # ratio of times; 4 if linear, 16 if quadratic
-ATTEMPTS = 6
 # Values of local variables in expressions.
 LOCALS = {
     "tag": "DOC",
@@ -150,14 +147,8 @@ def check_growth(pattern: Any, method: str) -> None:
     for begin, unit, end in hostile(pattern):
         few = seconds(run, begin + unit * FEW + end, 2)
         assert few < NOTABLE_SECONDS, f"{method} of {pattern.pattern!r} is slow for {FEW} {unit!r}"
-        if seconds(run, begin + unit * SIZE + end, 1) < NOTABLE_SECONDS:
-            continue
-        ratio = FASTER_THAN_SQUARE
-        for _ in range(ATTEMPTS):  # a busy machine is slower at times
-            short, long = (seconds(run, begin + unit * n + end, 3) for n in (SIZE, LARGER))
-            ratio = min(ratio, long / max(short, 1e-9))
-            if ratio < FASTER_THAN_SQUARE:
-                break
+        short, long = (begin + unit * n + end for n in (SIZE, LARGER))
+        ratio = growth(run, short, long)
         assert ratio < FASTER_THAN_SQUARE, (
             f"{method} of {pattern.pattern!r} takes {ratio:.0f} times as long for {unit!r} "
             f"{LARGER:,} times after {begin!r} as for {SIZE:,} times"
@@ -169,16 +160,6 @@ def runner(pattern: Any, method: str) -> Callable[[str], object]:
     if method in ("match", "fullmatch", "search"):
         return lambda text: getattr(pattern, method)(encode(text))
     return lambda text: deque(pattern.finditer(encode(text)), 0)
-
-
-def seconds(run: Callable[[str], object], text: str, times: int) -> float:
-    """Return the least processor time of several runs, which other processes do not change."""
-    taken = []
-    for _ in range(times):
-        start = time.thread_time()
-        run(text)
-        taken.append(time.thread_time() - start)
-    return min(taken)
 
 
 def hostile(pattern: Any) -> Iterator[tuple[str, str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from birchbark.collection.file_readers.pdf import _LINE_BREAK
 from birchbark.collection.file_readers.spreadsheet import shown
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
+from growth import FASTER_THAN_SQUARE, growth
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000])
@@ -45,16 +47,6 @@ def test_an_error_of_any_kind_is_of_its_file(
     ]
 
 
-def seconds(call: object, *arguments: object) -> float:
-    """Return how long a call takes, the fastest of three."""
-    taken = []
-    for _ in range(3):
-        start = time.perf_counter()
-        call(*arguments)  # type: ignore[operator]
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
 @pytest.mark.parametrize(
     ("call", "line"),
     [
@@ -65,10 +57,9 @@ def seconds(call: object, *arguments: object) -> float:
         (lambda n: split_front_matter(["---", "tags: [" + "'," * n + "]", "---"]), 20_000),
     ],
 )
-def test_time_grows_with_the_length(call: object, line: int) -> None:
-    """Four times the length takes less than ten times as long, or next to nothing."""
-    once, more = seconds(call, line), seconds(call, 4 * line)
-    assert more < max(10 * once, 0.05)
+def test_time_grows_with_the_length(call: Callable[[int], object], line: int) -> None:
+    """Four times the length takes less than nine times as long, or next to nothing."""
+    assert growth(call, line, 4 * line) < FASTER_THAN_SQUARE
 
 
 def test_a_heading_may_be_closed() -> None:
