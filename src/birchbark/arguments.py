@@ -89,6 +89,14 @@ def names_of(values: Iterable[object], name: str) -> tuple[str, ...]:
     return tuple(texts_of(values, name))
 
 
+def is_count(text: str) -> bool:
+    """Return whether a text is a whole number below a billion, in digits of ASCII.
+
+    Python reads those of other scripts as well, and raises ValueError beyond 4,300 of them.
+    """
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
 def mapping_of(value: object, name: str) -> Mapping[Any, Any]:
     """Return a mapping that a program has passed; InputError if it is none."""
     if not isinstance(value, Mapping):

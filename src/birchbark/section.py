@@ -52,7 +52,7 @@ class Section:
             raise InputError("no such file", where=str(path), wanted="a TOML file") from None
         except RecursionError:
             raise InputError("not a TOML file: too deeply nested", where=str(path)) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        except ValueError as broken:  # also of an integer with thousands of digits
             raise InputError(f"not a TOML file: {broken}", where=str(path)) from None
 
     def where(self, key: str = "") -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from birchbark.arguments import is_count
 from birchbark.checkpoint.families import Names
 from birchbark.checkpoint.layers import Dense, Layer, UnitLength
 from birchbark.checkpoint.score_scale import SCALE_KEYS
@@ -171,9 +172,7 @@ def is_per_token(head: Head) -> bool:
 def parse_pooling(text: str) -> Pooling:
     """Parse a pooling: cls, mean, max or tokens, optionally followed by :LAYER (mean:6)."""
     mode, colon, layer = text.partition(":")
-    if mode not in (*POOLING_MODES, PER_TOKEN) or bool(colon) != (
-        layer.isascii() and layer.isdecimal()
-    ):
+    if mode not in (*POOLING_MODES, PER_TOKEN) or bool(colon) != is_count(layer):
         raise InputError(
             "unknown pooling",
             found=repr(text),

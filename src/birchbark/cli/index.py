@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.cli.console import notify, report_intake
 from birchbark.cli.index_attach import (
     NO_VECTORS,
@@ -297,7 +298,7 @@ def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:
     steps = {}
     for field in weighted:
         name, equals, number = field.partition("=")
-        if equals and not (number.isascii() and number.isdecimal()):
+        if equals and not is_count(number):
             raise InputError("invalid steps of --weighted-terms", found=field, wanted="FIELD=100")
         steps[name] = int(number) if equals else defaults.WEIGHT_STEPS
     return steps

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from birchbark.arguments import is_count
 from birchbark.errors import InputError
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Parse NUMBER/COUNT, such as 2/8; InputError for anything else."""
         number, slash, count = text.partition("/")
-        if not (slash and number.isdecimal() and count.isdecimal()):
+        if not (slash and is_count(number) and is_count(count)):
             raise InputError("not a shard", wanted="NUMBER/COUNT, such as 2/8", found=repr(text))
         return cls(int(number), int(count))
 

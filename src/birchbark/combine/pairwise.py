@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.errors import InputError
 
 Matrix = NDArray[np.float64]
@@ -82,7 +83,7 @@ def parse_pairwise(text: str) -> Pairwise:
     name, _, number = text.partition(":")
     if name in METHODS and not number:
         return Pairwise(name)
-    if name == "sample" and number.isdecimal() and int(number) > 0:
+    if name == "sample" and is_count(number) and int(number) > 0:
         return Pairwise("sum", int(number))
     raise InputError(
         f"unknown pairwise aggregation {text!r}",

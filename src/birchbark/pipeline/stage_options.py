@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.checkpoint.heads import parse_pooling
 from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
@@ -137,7 +138,7 @@ def parse_count(text: str, name: str) -> int | None:
     """Parse a number of 1 or more; None for ALL. name: what the InputError names."""
     if text == ALL:
         return None
-    if not text.isdecimal() or int(text) < 1:
+    if not is_count(text) or int(text) < 1:
         raise InputError(f"invalid {name}", wanted=f"1 or more, or {ALL}", found=text)
     return int(text)
 

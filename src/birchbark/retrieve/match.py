@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.arguments import is_count
 from birchbark.errors import InputError, require_at_least
 from birchbark.index.index import Index
 from birchbark.index.part import Part
@@ -85,6 +86,6 @@ def parse_match(text: str) -> Match:
     named = {"or": OR, "and": AND, "all": ALL}
     if text in named:
         return named[text]
-    if text.isdecimal():
+    if is_count(text):
         return Match(int(text))
     raise InputError(f"unknown match {text!r}", wanted="or, and, all, or a number of terms")

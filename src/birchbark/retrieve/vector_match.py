@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from birchbark.arguments import is_count
 from birchbark.errors import InputError, require_at_least
 from birchbark.retrieve.match import OR, Match, parse_match
 
@@ -103,7 +104,7 @@ def parse_vector_match(text: str, scores: CandidateScores) -> VectorMatch:
     name, colon, number = before.partition(":")
     nearest = name == "nearest"
     by_terms = after if nearest else text
-    wrong = nearest and (number.isdecimal() != bool(colon) or bool(after) != bool(plus))
+    wrong = nearest and (is_count(number) != bool(colon) or bool(after) != bool(plus))
     try:
         terms = parse_match(by_terms) if by_terms else None
     except InputError:

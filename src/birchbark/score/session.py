@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from birchbark.arguments import is_count
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling, is_per_token
 from birchbark.errors import CheckpointError, InputError, require_at_least
@@ -53,7 +54,7 @@ class SessionFactory(Protocol):
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, which batch systems set, or else the number of processors."""
     chosen = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return int(chosen) if chosen.isdecimal() and int(chosen) else usable_processors()
+    return int(chosen) if is_count(chosen) and int(chosen) else usable_processors()
 
 
 class OnnxSession:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
 from birchbark.segment.fields import text, title
@@ -37,10 +38,10 @@ def parse_segmenter(name: str) -> Segmenter:
     if name in SEGMENTERS:
         return SEGMENTERS[name]
     kind, _, numbers = name.partition(":")
-    if kind == "passages" and ((numbers.isdecimal() and len(numbers) < 10) or name == kind):
+    if kind == "passages" and (is_count(numbers) or name == kind):
         return Passages(int(numbers)) if numbers else Passages()
     size, _, overlap = (numbers or DEFAULT_WINDOW).partition("/")
-    if kind == "windows" and size.isdecimal() and overlap.isdecimal():
+    if kind == "windows" and is_count(size) and is_count(overlap):
         return Windows(int(size), int(overlap))
     raise InputError(
         f"unknown segments {name!r}",
