@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -186,3 +187,11 @@ def test_another_metadata_file_makes_no_release(tmp_path: Path) -> None:
     """A folder with a table of that name is a folder of files."""
     written(tmp_path, "x,y", columns="name,size")
     assert detect_format(tmp_path) == "folder"
+
+
+def test_a_damaged_compressed_file_is_named(tmp_path: Path) -> None:
+    """Of papers, and of full texts."""
+    path = written(tmp_path, FIRST)
+    path.write_bytes(gzip.compress(path.read_bytes())[:-9])
+    with pytest.raises(InputError, match=r"metadata\.csv: broken gzip stream"):
+        read(path)

@@ -69,29 +69,38 @@ def _rows(path: Path, intake: Intake) -> Iterator[tuple[str, Row]]:
     """Yield the location and the values of each row; report bad rows to `intake`."""
     # csv has no other limit than this one, which applies to the whole process.
     csv.field_size_limit(max(MAX_VALUE, csv.field_size_limit()))
-    with open_decompressed(path) as stream:
-        lines = csv.reader(_text(stream, path, intake.encoding), strict=True)
-        try:
-            columns = next(lines, [])
-            if ID not in columns:
-                names = ", ".join(columns) or "nothing"
-                raise InputError("no id column", where=f"{path}:1", wanted=ID, found=names)
-            begin = lines.line_num + 1
-            for values in lines:
-                location, begin = f"{path}:{begin}", lines.line_num + 1
-                row = {c: v.strip() for c, v in zip(columns, values, strict=False) if v.strip()}
-                if not row:
-                    continue
-                if fault := _fault(columns, values, row):
-                    intake.bad(fault.at(location))
-                else:
-                    yield location, row
-        except csv.Error as error:
-            raise InputError(
-                f"broken CSV: {error}",
-                where=f"{path}:{lines.line_num}",
-                remedy="close the open quote, or download the file again",
-            ) from None
+    try:
+        with open_decompressed(path) as stream:
+            yield from _parsed_rows(stream, path, intake)
+    except InputError as error:
+        raise error.at(str(path)) from None
+
+
+def _parsed_rows(
+    stream: io.BufferedReader, path: Path, intake: Intake
+) -> Iterator[tuple[str, Row]]:
+    lines = csv.reader(_text(stream, path, intake.encoding), strict=True)
+    try:
+        columns = next(lines, [])
+        if ID not in columns:
+            names = ", ".join(columns) or "nothing"
+            raise InputError("no id column", where=f"{path}:1", wanted=ID, found=names)
+        begin = lines.line_num + 1
+        for values in lines:
+            location, begin = f"{path}:{begin}", lines.line_num + 1
+            row = {c: v.strip() for c, v in zip(columns, values, strict=False) if v.strip()}
+            if not row:
+                continue
+            if fault := _fault(columns, values, row):
+                intake.bad(fault.at(location))
+            else:
+                yield location, row
+    except csv.Error as error:
+        raise InputError(
+            f"broken CSV: {error}",
+            where=f"{path}:{lines.line_num}",
+            remedy="close the open quote, or download the file again",
+        ) from None
 
 
 def _text(stream: io.BufferedReader, path: Path, encoding: str) -> Iterator[str]:

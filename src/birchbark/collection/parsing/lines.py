@@ -89,8 +89,11 @@ def _is_broken(error: Exception) -> bool:
 
 def read_decompressed(path: Path) -> bytes:
     """Return the bytes of a file, without compression; InputError if they exceed MAX_FILE."""
-    with open_decompressed(path) as stream:
-        return read_limited(stream, path)
+    try:
+        with open_decompressed(path) as stream:
+            return read_limited(stream, path)
+    except InputError as error:
+        raise error.at(str(path)) from None
 
 
 def read_limited(stream: io.BufferedReader, path: Path) -> bytes:
