@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.jsonl import parse_document, read_jsonl
+from birchbark.collection.jsonl import json_object, parse_document, read_jsonl
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES, Document
+from growth import FASTER_THAN_SQUARE, growth
 
 NAMES = st.text(min_size=1).filter(lambda name: name not in {*DOC_ID_NAMES, *TEXT_NAMES})
 DOCUMENTS = st.builds(
@@ -175,3 +176,16 @@ def test_bad_lines_can_be_skipped(tmp_path: Path) -> None:
     intake = Intake(skip_bad=True)
     assert [document.doc_id for _, document in read_jsonl(path, intake)] == ["a", "b"]
     assert [error.where for error in intake.skipped] == [f"{path}:2", f"{path}:3"]
+
+
+def test_a_key_that_stands_twice_is_found_in_linear_time() -> None:
+    """However many others stand before it."""
+
+    def line(keys: int) -> str:
+        return "{" + "".join(f'"{n}": 1, ' for n in range(keys)) + '"x": 1, "x": 2}'
+
+    def refuse(text: str) -> None:
+        with pytest.raises(InputError, match="the key 'x' stands twice"):
+            json_object(text)
+
+    assert growth(refuse, line(2_000), line(8_000)) < FASTER_THAN_SQUARE

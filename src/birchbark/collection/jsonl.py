@@ -43,9 +43,9 @@ def json_object(line: str) -> dict[str, Any]:
 
 
 def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the key {twice!r} stands twice in one object")
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise InputError(f"the key {name!r} stands twice in one object")
+        values[name] = value
     return values
