@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from conftest import DOCUMENTS, write_bert
+from fuzzing import broken_tree, fuzz
 
 mcp = pytest.importorskip("mcp")
 
@@ -135,6 +138,35 @@ def test_errors_are_told(
 
     with pytest.raises(RuntimeError, match=message):
         call(make_server(searcher, "notes"), tool, **arguments)
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "search": {
+        "query": '"birch bark" river -stone kind:boat',
+        "top": 3,
+        "filters": {"kind": ["boat", "a|b"]},
+        "sort": "-title",
+        "literal": False,
+    },
+    "read": {"doc_id": "long", "start": 5, "characters": 100},
+    "explain": {"doc_id": "canoe", "query": QUERY, "literal": True},
+}
+
+
+@pytest.mark.parametrize("tool", ARGUMENTS)
+@fuzz(6)
+@given(data=st.data())
+def test_broken_arguments(tool: str, data: st.DataObject, searcher: Searcher) -> None:
+    """They are answered, or an error says what is wrong, and not only that something is."""
+    from birchbark.adapters.mcp import make_server
+
+    arguments = data.draw(
+        broken_tree([ARGUMENTS[tool]]).filter(lambda tree: isinstance(tree, dict))
+    )
+    result = with_client(
+        make_server(searcher, "notes"), lambda client: client.call_tool(tool, arguments)
+    )
+    assert not result.is_error or result.content[0].text != f"Error executing tool {tool}"
 
 
 def test_command(tmp_path: Path, bert: Path) -> None:

@@ -17,6 +17,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.pairs.read import Columns, read_pairs, text_id
 from birchbark.records import Pair
+from fuzzing import broken, fuzz, is_read
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines
 
@@ -27,6 +28,8 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\t\r\n"), min_si
 PAIRS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 3)), min_size=1, max_size=5).map(
     lambda rows: [Pair(f"q{i}", q, f"d{i}", t, grade) for i, (q, t, grade) in enumerate(rows)]
 )
+
+SOME = [Pair("1", "birch", "a", "A canoe of bark.", 1), Pair("1", "birch", "b", "Bees.", 0)]
 
 
 @pytest.fixture(scope="module")
@@ -276,3 +279,17 @@ def test_question_pairs_are_read(
 ) -> None:
     pairs = list(read_pairs(data(name), Intake()))
     assert (len(pairs), sum(pair.relevance for pair in pairs)) == (count, positive)
+
+
+@fuzz(25)
+@given(raw=broken([tsv(SOME).encode(), jsonl(SOME).encode()]), skip=st.booleans())
+def test_broken_pairs(raw: bytes, skip: bool, file: Path) -> None:
+    """If a file of pairs is read, so is each line of it that is not blank, or skipped and told."""
+    file.write_bytes(raw)
+    intake = Intake(skip_bad=skip)
+    found = is_read(lambda: list(read_pairs(file, intake)), file)
+    lines = [
+        line for line in raw.decode(errors="replace").split("\n") if line.strip("\ufeff").strip()
+    ]
+    header = bool(lines) and not lines[0].lstrip("\ufeff").lstrip().startswith(("{", "["))
+    assert found is None or len(found) + len(intake.skipped) == len(lines) - header
