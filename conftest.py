@@ -25,12 +25,7 @@ from birchbark.records import Document, Float32s, Ids
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 
-EXAMPLES = 60  # of a law
-TIMES_MORE = 20 * float(os.environ.get("FUZZ", "1"))  # by `make fuzz`: what takes five minutes
-settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=EXAMPLES)
-settings.register_profile(
-    "fuzz", deadline=None, print_blob=True, max_examples=max(1, round(EXAMPLES * TIMES_MORE))
-)
+settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("birchbark")
 
 DATA = Path(os.environ.get("BIRCHBARK_DATA", Path(__file__).parents[1] / "shared" / "data"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import math
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -113,7 +113,7 @@ class Section:
     def number(self, key: str, default: Any = REQUIRED) -> float:
         """Return a finite integer or float as a float."""
         value = self._take(key, int | float, default)
-        if value is not default and not math.isfinite(value):
+        if value is not default and not _is_finite(value):
             raise self._wrong(key, "a finite number", value)
         return value if value is default else float(value)
 
@@ -123,7 +123,7 @@ class Section:
         numbers = tuple(value) if isinstance(value, list | tuple) else (value,)
         if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
             raise self._wrong(key, "numbers", value)
-        finite = all(map(math.isfinite, numbers))
+        finite = all(map(_is_finite, numbers))
         if not finite or sorted(set(numbers)) != list(numbers) or not numbers:
             raise self._not_ascending(key, value)
         return tuple(map(float, numbers))
@@ -225,6 +225,11 @@ class Section:
 
     def _inner(self, key: str) -> str:
         return f"{self._key}.{key}" if self._key else key
+
+
+def _is_finite(number: float) -> bool:
+    """Return whether a number, such as an integer of 400 digits, is finite as a float."""
+    return abs(number) <= sys.float_info.max
 
 
 def with_settings(

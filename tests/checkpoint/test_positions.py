@@ -44,6 +44,10 @@ def test_layers_are_global_or_local(tmp_path: Path) -> None:
         ({"layer_types": ["full_attention"]}, "layer_types: expected 3 times full_attention"),
         ({"local_attention": 1}, "local_attention: expected an integer from 2, found 1"),
         ({"global_rope_theta": "x"}, "global_rope_theta: expected a number above 1, found x"),
+        (
+            {"global_rope_theta": 10**400},
+            "global_rope_theta: expected a number above 1, found 1000",
+        ),
         ({"rope_scaling": {"factor": 2}}, "rope_scaling: expected none"),
         ({"classifier_pooling": "max"}, "classifier_pooling: expected cls or mean, found max"),
         ({"classifier_activation": "silu"}, "classifier_activation: expected gelu or"),

@@ -362,3 +362,12 @@ def test_the_text_of_json_is_not_replaced_by_another_field(tmp_path: Path, text:
     with pytest.raises(InputError, match="query 1 has no text: expected a string named text"):
         read(tmp_path / "q", f'{{"id": 1, "text": {text}, "title": "other"}}')
     assert read(tmp_path / "q", '{"id": 1, "text": null, "title": "a"}') == [Query("1", "a")]
+
+
+@pytest.mark.parametrize("weight", ["-1", "NaN", "Infinity", '"1"', "true", "9" * 400])
+def test_weights_that_are_no_numbers(weight: str, tmp_path: Path) -> None:
+    """Nor integers that are larger than any float."""
+    path = tmp_path / "q.jsonl"
+    path.write_text(f'{{"id": 1, "vector": {{"bee": {weight}}}}}')
+    with pytest.raises(InputError, match=r"q\.jsonl:1: query 1 has an invalid vector"):
+        read_queries(path)

@@ -8,7 +8,7 @@ al. 2021).
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +122,7 @@ def _base(config: Mapping[str, Any], kind: str, where: str) -> float:
     if scaling:
         raise _invalid("rope_scaling", scaling, "none", where)
     base = values.get("rope_theta", config.get(key, default))
-    if type(base) not in (int, float) or not 1 < base < math.inf:
+    if type(base) not in (int, float) or not 1 < base <= sys.float_info.max:
         raise _invalid(key, base, "a number above 1", where)
     return float(base)
 

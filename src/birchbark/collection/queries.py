@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -135,7 +135,7 @@ def _weights(values: object, query_id: str) -> dict[str, float]:
     """Return the terms and weights of a query; InputError unless there is one, all 0 or more."""
     if isinstance(values, dict) and values:
         numbers = (x for x in values.values() if type(x) in (int, float))
-        if all(values) and sum(0 <= x < math.inf for x in numbers) == len(values):
+        if all(values) and sum(0 <= x <= sys.float_info.max for x in numbers) == len(values):
             return {term: float(weight) for term, weight in values.items()}
     raise InputError(
         f"query {query_id} has an invalid {WEIGHTS_NAME}",
