@@ -23,9 +23,10 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 
 from birchbark.errors import BirchbarkError
-from conftest import EXAMPLES
 
 T = TypeVar("T")
+SHARE = os.environ.get("FUZZ")  # of what `make fuzz` tries; None for the few of default tests
+TIMES_MORE = 20  # which take five minutes on two processors
 MOST_SECONDS = 20  # of processor time, for one small input
 
 # What is put into texts: ends of encodings, numbers, markup and syntax of all formats.
@@ -52,12 +53,17 @@ VALUES: tuple[Any, ...] = (
 
 def fuzz(few: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Mark a test of a law. few: the examples that it tries by default."""
-    tried = max(1, few * settings.default.max_examples // EXAMPLES)
+    tried = few if SHARE is None else max(1, round(few * TIMES_MORE * float(SHARE)))
     health = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
     def mark(test: Callable[..., None]) -> Callable[..., None]:
-        limited = settings(max_examples=tried, suppress_health_check=health)(test)
-        return pytest.mark.fuzz(limited)  # type: ignore[no-any-return]
+        chosen = settings(
+            max_examples=tried,
+            derandomize=SHARE is None,
+            print_blob=SHARE is not None,
+            suppress_health_check=health,
+        )
+        return pytest.mark.fuzz(chosen(test))  # type: ignore[no-any-return]
 
     return mark
 

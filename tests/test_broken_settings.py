@@ -1,4 +1,4 @@
-"""Is a TOML file read or refused, whatever is changed in it: recipes, trainings, rankers?"""
+"""Is a TOML file read or refused, whatever is changed in it: a training or a ranker?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from birchbark.checkpoint.heads import parse_pooling
 from birchbark.cluster.shard import Shard
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
-from birchbark.experiments.recipe_file import read_recipe
 from birchbark.index.index import Index
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.search import search
@@ -29,6 +28,7 @@ from conftest import GivenModels, WordScorer
 from fuzzing import broken_toml, fuzz, is_read
 
 ROOT = Path(__file__).parents[1]
+TRAININGS = (ROOT / "training", ROOT / "studies" / "birchbark_studies" / "training")
 STAGES = """
 [[stage]]
 model = "m"
@@ -61,13 +61,9 @@ pooling = "mean"
 """
 Read = Callable[[Path], Any]
 READERS: dict[str, tuple[Read, list[str]]] = {
-    "studies": (
-        lambda path: read_recipe(path, "[larger" in path.read_text("utf-8", "replace")),
-        [p.read_text() for p in sorted((ROOT / "studies").glob("*.toml"))],
-    ),
     "training": (
         read_variants,
-        [p.read_text() for p in sorted((ROOT / "training").rglob("*.toml"))],
+        [path.read_text() for folder in TRAININGS for path in sorted(folder.rglob("*.toml"))],
     ),
     "stages": (lambda path: read_stages(path, StageOptions()), [STAGES]),
 }
@@ -75,10 +71,8 @@ READERS: dict[str, tuple[Read, list[str]]] = {
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file in a folder beside the committed trainings, which recipes name."""
-    (tmp_path / "training").symlink_to(ROOT / "training")
-    (tmp_path / "a").mkdir()
-    return tmp_path / "a" / "b.toml"
+    """A path for one file, rewritten by each example."""
+    return tmp_path / "a.toml"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +88,11 @@ def test_unbroken_ones_are_read(name: str, text: str, file: Path) -> None:
 @fuzz(40)
 @given(data=st.data())
 def test_settings(name: str, data: st.DataObject, file: Path) -> None:
-    """The error names the file, or the training that a recipe names."""
+    """The error names the file."""
     read, texts = READERS[name]
     text = data.draw(broken_toml(texts))
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    is_read(lambda: read(file), file.parents[1])
+    is_read(lambda: read(file), file)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -148,6 +142,16 @@ def test_numbers_that_are_not_read(parse: Callable[[str], object], text: str, nu
     """Python refuses those of thousands of digits with ValueError, and reads all scripts."""
     with pytest.raises(InputError):
         parse(text.format(number))
+
+
+@pytest.mark.parametrize("value", ["9" * 400, f"[1, {'9' * 400}]", "nan", "inf"])
+def test_numbers_that_no_float_holds(value: str, tmp_path: Path) -> None:
+    """They are not finite: Python has no float for integers of 400 digits."""
+    path = tmp_path / "a.toml"
+    path.write_text(f"x = {value}")
+    section = Section.read(path)
+    with pytest.raises(InputError, match=r"a\.toml: x"):
+        section.numbers("x", ()) if value.startswith("[") else section.number("x")
 
 
 def test_a_number_of_thousands_of_digits_is_no_toml(tmp_path: Path) -> None:
