@@ -27,11 +27,11 @@ results: .venv/ready-test .venv/ready-model
 
 # A process per core; all tests of a file in the same one.
 test: .venv/ready-test .venv/ready-model
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
-	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile tests/train studies/tests/train tests/device \
+	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests/train studies/tests/train tests/device \
 	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_notebooks.py
 
 .venv-train/ready: pyproject.toml studies/pyproject.toml
@@ -71,7 +71,7 @@ from-zero: .venv/ready-test
 	$(BIN)/python -m pytest -m registry
 
 slow: .venv/ready-test-page .venv/ready-model
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m slow
 
 lint: .venv/ready-dev .venv/ready-audit
 	$(BIN)/ruff check .

@@ -53,6 +53,15 @@ DOCUMENTS = (
 )
 
 
+# Files of few but long tests, which would otherwise leave one of two processes without work.
+FIRST = ("test_readme.py", "test_search_options.py", "test_docs.py", "test_process.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest files begin."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
+
+
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """DOCUMENTS, indexed."""

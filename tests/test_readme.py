@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,20 +47,26 @@ def run_page(page: Path, folder: Path) -> str:
     )
 
 
+@pytest.fixture(scope="module")
+def output_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
+    """The output of a page, whose blocks are run once, in an empty folder."""
+    return cache(lambda page: run_page(page, tmp_path_factory.mktemp(page.stem)))
+
+
 def printed(text: str) -> list[str]:
     """The comments `# → …` of Python blocks: lines that the block prints."""
     return re.findall(r"^# → (.*)$", text, re.M)
 
 
 @pytest.mark.parametrize("page", PAGES + PYTHON_PAGES, ids=lambda page: page.stem)
-def test_every_command_of_a_page_works(page: Path, tmp_path: Path) -> None:
+def test_every_command_of_a_page_works(page: Path, output_of: Callable[[Path], str]) -> None:
     """In an empty folder; what a page shows as printed is printed."""
-    out = run_page(page, tmp_path).splitlines()
+    out = output_of(page).splitlines()
     for line in printed(page.read_text()):
         assert line in out, f"{line!r} is not printed"
 
 
-def test_the_result_at_the_top_is_what_is_printed(tmp_path: Path) -> None:
+def test_the_result_at_the_top_is_what_is_printed(output_of: Callable[[Path], str]) -> None:
     """The README's first block shows the output of the search further down.
 
     Scores in int8, on processors with VNNI, differ a little from those in float32 on others.
@@ -66,7 +74,7 @@ def test_the_result_at_the_top_is_what_is_printed(tmp_path: Path) -> None:
     (language, shown), *_ = blocks(README)
     assert not language
     _, *lines = shown.splitlines()
-    out = run_page(README, tmp_path)
+    out = output_of(README)
     first = out.index(lines[0].split("  ")[0])
     printed_lines = out[first:].splitlines()
     for wanted, found in zip(lines, printed_lines, strict=False):
