@@ -88,6 +88,20 @@ def test_a_folder_is_taken_with_all_that_is_in_it(page: Any) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Folder"
 
 
+def test_the_start_page_tells_of_operators(page: Any) -> None:
+    """Those that fit what is searched, in a line that opens."""
+    page.click("#syntax summary")
+    shown = page.locator("#syntax dt:visible").all_inner_texts()
+    assert shown[0] == '"top speed"'
+    assert "after:2024-05, before:2024" in shown
+    page.evaluate(
+        "import('/page/welcome.js').then(m => m.welcome({name: '', examples: [], "
+        "keywords: ['type'], documents: 0, changed: 0, unread_fields: []}, ''))"
+    )
+    page.wait_for_selector("#syntax dt:has-text('before')", state="hidden")
+    assert page.is_visible("#syntax dt:has-text('type')")
+
+
 def test_several_values_of_a_field(page: Any) -> None:
     """They are alternatives, and the others stay on offer with their numbers."""
     ask(page, "birch bark")

@@ -235,7 +235,7 @@ def test_a_document_that_cannot_be_scored(browser: Any, address: str) -> None:
         page.click("#hits .title >> nth=0")
         page.wait_for_selector("#reader-again:visible")
         assert page.inner_text("#reader-note") == (
-            "Marked is only what the search has found: time does not suffice for the document. "
+            "Only what the search found is marked: time does not suffice for the document. "
             "Shown as plain text: it takes too long."
         )
         assert page.inner_text("#reader-title") == title

@@ -17,7 +17,7 @@ let places = { query: "", fields: new Map() };  // of the last query: its fields
 export async function loadFilters(bar, search, signal, { dated, depth }, change) {
   const given = new URLSearchParams({ query: search.query, literal: search.literal });
   for (const [field, filter] of Object.entries(search.filters)) given.append("filter", `${field}=${filter}`);
-  const counted = `Numbers count the documents among the ${depth ? `${depth.toLocaleString("en")} ` : ""}best matches, more than are shown.`;
+  const counted = `Numbers count documents among the ${depth ? `${depth.toLocaleString("en")} ` : ""}best matches, also those that are not shown.`;
   const { facets } = await getJson(`/facets?${given}`, signal).catch(() => ({ facets: [] }));
   if (signal.aborted) return;
   const values = new Map(facets.map(({ field, values, others }) => [field, { values, others }]));

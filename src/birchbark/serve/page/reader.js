@@ -78,7 +78,7 @@ again.addEventListener("click", () => openAgain());
 function asSearched(error, { segments = [], snippet }) {
   if (error.name === "AbortError") throw error;
   const known = segments.length || !snippet ? segments : [{ ...snippet, score: null }];
-  return { segments: known, failure: `${known.length ? "Marked is only what the search has found" : "Nothing is marked"}: ${error.message}.` };
+  return { segments: known, failure: `${known.length ? "Only what the search found is marked" : "Nothing is marked"}: ${error.message}.` };
 }
 
 async function render(docId, signal) {
