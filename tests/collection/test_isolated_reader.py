@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import default
 from os import getpid
 from pathlib import Path
 
@@ -20,7 +22,7 @@ HOSTILE = """
 import os, signal
 from birchbark.collection.file_readers import file
 
-decode_text = file.decode_text
+decode_text, times, costly = file.decode_text, os.times, []
 
 def decode(raw, *arguments, **options):
     if b"endless" in raw:
@@ -34,9 +36,12 @@ def decode(raw, *arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)
     if b"talkative" in raw:
         print("{}", flush=True)
+    if b"costly" in raw:  # of 1,000 s of processor time
+        costly.append(1000)
     return decode_text(raw, *arguments, **options)
 
 file.decode_text = decode
+os.times = lambda: (*times()[:3], sum(costly), 0)
 """
 
 
@@ -87,26 +92,62 @@ def mail(*attached: str) -> bytes:
     return bytes(message)
 
 
+def read(folder: Path, *attached: str) -> tuple[list[str], Intake]:
+    """Read an e-mail with these texts attached, and a file after it; return ids, and the intake."""
+    files = written(folder, b="other")
+    (files / "a.eml").write_bytes(mail(*attached))
+    intake = Intake()
+    return [document.doc_id for _, document in read_folder(files, intake)], intake
+
+
 def test_attachment_costs_only_itself(tmp_path: Path) -> None:
     """The e-mail and its other attachments are read once."""
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "a.eml").write_bytes(mail("first", "an endless one", "third"))
-    intake = Intake()
-    read = [document.doc_id for _, document in read_folder(tmp_path / "files", intake)]
-    assert read == ["a.eml", "a.eml/0.txt", "a.eml/2.txt"]
+    found, intake = read(tmp_path, "first", "an endless one", "third")
+    assert found == ["a.eml", "a.eml/0.txt", "a.eml/2.txt", "b.txt"]
     assert [error.where for error in intake.skipped] == [f"{tmp_path}/files/a.eml/1.txt"]
 
 
-def test_rest_of_hostile_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rest_of_hostile_file_is_not_read(tmp_path: Path) -> None:
     """Three attachments may end the process; what follows is not read, which is told."""
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "a.eml").write_bytes(mail(*["a damaging one"] * 4, "last"))
-    (tmp_path / "files" / "b.txt").write_text("other")
+    found, intake = read(tmp_path, *["a damaging one"] * 4, "last")
+    assert found == ["a.eml", "b.txt"]
+    assert len(intake.skipped) == 4
+    assert str(intake.skipped[-1]) == (
+        f"{tmp_path}/files/a.eml: not read after 1 of its documents, because 3 files in it "
+        "failed (save what it contains as files of their own)"
+    )
+
+
+def test_attachments_share_the_time_for_a_file(tmp_path: Path) -> None:
+    """When it is used up, the attachments until then remain, and the rest is told."""
+    found, intake = read(tmp_path, "first", *["a costly one"] * 3)
+    assert found == ["a.eml", "a.eml/0.txt", "a.eml/1.txt", "a.eml/2.txt", "b.txt"]
+    assert [str(error) for error in intake.skipped] == [
+        f"{tmp_path}/files/a.eml: not read after 4 of its documents, because it takes more "
+        "than 1,200 s of processor time (save what it contains as files of their own)"
+    ]
+
+
+def test_processes_share_the_time_for_a_file(tmp_path: Path) -> None:
+    """What a process took that has ended counts for the next one, which reads the file again."""
+    found, intake = read(tmp_path, "a costly one", "a damaging one", "last")
+    assert found == ["a.eml", "a.eml/0.txt", "b.txt"]
+    assert [error.what for error in intake.skipped] == [
+        "the process that reads it was ended by signal 11",
+        "not read after 2 of its documents, because it takes more than 1,200 s of processor time",
+    ]
+
+
+def test_notes_until_the_time_was_up_remain(tmp_path: Path) -> None:
+    """As those of attachments of other types."""
+    message = message_from_bytes(mail("a costly one"), policy=default)
+    message.add_attachment(b"?", "image", "png", filename="a.png")
+    for name in ("c.txt", "d.txt"):
+        message.add_attachment(b"a costly one", "text", "plain", filename=name)
+    (tmp_path / "a.eml").write_bytes(bytes(message))
     intake = Intake()
-    read = [document.doc_id for _, document in read_folder(tmp_path / "files", intake)]
-    assert read == ["a.eml", "b.txt"]
-    assert len(intake.skipped) == 3
-    assert dict(intake.notes) == {"rest of a file not read after 3 files in it that failed": 1}
+    assert len(list(read_folder(tmp_path, intake))) == 3
+    assert intake.notes["attachment of another type not read: .png"] == 1
 
 
 def test_cells_that_are_far_apart_cost_one_file(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Which documents do files become? Run as a process of its own, by `isolated_reader.py`.
 
 Reads requests from stdin, each a line of JSON and the bytes of a file, and writes answers to
-stdout, each a line of JSON: `begun` with the doc_id of what is read now; `doc_id` with `fields` or
-`error`; at last, `notes`.
+stdout, each a line of JSON: `begun` with the doc_id of what is read now, the `seconds` of processor
+time that the file has taken, and the `notes` until then; `doc_id` with `fields` or `error`; at
+last, `notes` and `last`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ Write = Callable[[dict[str, Any]], None]
 def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write: Write) -> None:
     """Read a file, and write the answers."""
     intake = Intake(encoding=request["encoding"])
+    seconds_before = _seconds_used()
 
     def begin(doc_id: str) -> bool:
         if doc_id in request["without"]:
             return False
         limit_time(seconds)
-        write({"begun": doc_id})
+        used = _seconds_used() - seconds_before
+        write({"begun": doc_id, "seconds": used, "notes": intake.notes})
         return True
 
     path, location = request["path"], Path(request["location"])
@@ -44,7 +47,12 @@ def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
         write(_as_json(Part(doc_id_of(path), error)))
-    write({"notes": intake.notes})
+    write({"notes": intake.notes, "last": True})
+
+
+def _seconds_used() -> float:
+    """Return the processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 def _as_json(part: Part) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,15 +23,18 @@ PROGRAM = Path(__file__).with_name("isolated_process.py")
 PACKAGES = Path(__file__).parents[3]  # where birchbark is
 MOST_MEMORY = 4_000_000_000  # bytes; a few cells far apart need memory for all between them
 MOST_SECONDS = 120  # of processor time, for each document
+MOST_SECONDS_IN_ALL = 1_200  # of processor time, for a file with all that it contains
 MOST_ENDED = 3  # processes, before the rest of a file is not read
+DIVIDE = "save what it contains as files of their own"
 
 
 class IsolatedReader:
     """Reads files in a process of its own, within limits of memory and of processor time.
 
     A file that exceeds them, or that a library fails on so that the process ends, is a bad file; in
-    a mailbox or an e-mail, only the message or attachment is. A context manager, for one thread at
-    a time; the process starts with the first file.
+    a mailbox or an e-mail, only the message or attachment is. When the time for a whole file is
+    used up, what has been read of it remains, and the rest of it is a bad file. A context manager,
+    for one thread at a time; the process starts with the first file.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -52,26 +56,20 @@ class IsolatedReader:
         location, raw: where it is, and its bytes. path: below the folder. about: fields that all
         its documents have.
         """
-        seen: set[str] = set()
-        ended: list[str] = []  # ids of the documents whose reading ended a process
+        progress = _Progress(whole := doc_id_of(path))
         request = {"location": str(location), "path": path, "about": about, "bytes": len(raw)}
-        request |= {"encoding": self._intake.encoding, "without": ended}
-        whole = begun = doc_id_of(path)
-        while len(ended) < MOST_ENDED:
+        request |= {"encoding": self._intake.encoding, "without": progress.ended}
+        while not (progress.is_done or progress.stops_because):
             try:
-                for answer in self._answers(request, raw):
-                    begun = answer.get("begun", begun)
-                    if "doc_id" in answer and answer["doc_id"] not in seen:
-                        seen.add(answer["doc_id"])
-                        yield _part(answer)
-                    self._intake.notes.update(answer.get("notes", {}))
-                return
+                yield from progress.parts(self._answers(request, raw))
             except InputError as error:
-                ended.append(begun)
+                begun = progress.end_process()
                 yield Part(begun, error.at(f"{location}{begun.removeprefix(whole)}"))
-                if begun == whole:
-                    return
-        self._intake.note(f"rest of a file not read after {MOST_ENDED} files in it that failed")
+        self._intake.notes.update(progress.notes)
+        if not progress.is_done:
+            read, reason = progress.documents, progress.stops_because
+            what = f"not read after {read:,} of its documents, because {reason}"
+            yield Part(whole, InputError(what, where=str(location), remedy=DIVIDE))
 
     def _answers(self, request: dict[str, Any], raw: bytes) -> Iterator[dict[str, Any]]:
         """Yield what the process answers; InputError if it ends before the last answer."""
@@ -83,7 +81,7 @@ class IsolatedReader:
                 process.stdin.flush()
             for line in process.stdout:
                 answer = json.loads(line)
-                if "notes" in answer:  # the last one
+                if answer.get("last"):
                     self._idle = process
                 yield answer
                 if self._idle:
@@ -92,6 +90,66 @@ class IsolatedReader:
         finally:
             if self._idle is not process:
                 _end(process)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What has been read of a file, by one process after another.
+
+    Attributes:
+        whole: The doc_id of the file.
+        ended: Ids of the documents whose reading ended a process.
+        notes: What the readers have noted.
+        is_done: Whether nothing is left to read.
+    """
+
+    whole: str
+    ended: list[str] = field(default_factory=list)
+    notes: dict[str, int] = field(default_factory=dict)
+    is_done: bool = False
+    _begun: str = field(init=False)  # what is read now
+    _seconds: float = 0.0  # of processor time, by this process
+    _seconds_before: float = 0.0  # by those before it
+    _seen: set[tuple[str, bool]] = field(default_factory=set)  # id, and whether it was read
+
+    def __post_init__(self) -> None:
+        self._begun = self.whole
+
+    @property
+    def documents(self) -> int:
+        """How many documents have been read."""
+        return sum(is_read for _, is_read in self._seen)
+
+    @property
+    def stops_because(self) -> str:
+        """Why no more is read; empty if it is."""
+        if self._seconds_before + self._seconds > MOST_SECONDS_IN_ALL:
+            return f"it takes more than {MOST_SECONDS_IN_ALL:,} s of processor time"
+        return f"{MOST_ENDED} files in it failed" if len(self.ended) == MOST_ENDED else ""
+
+    def parts(self, answers: Iterable[dict[str, Any]]) -> Iterator[Part]:
+        """Yield what is new in the answers of a process, until the time is used up."""
+        for answer in answers:
+            self.notes = answer.get("notes", self.notes)
+            self._begun = answer.get("begun", self._begun)
+            self._seconds = answer.get("seconds", self._seconds)
+            if self.stops_because:
+                return
+            if "doc_id" in answer:
+                key = answer["doc_id"], "fields" in answer
+                if key not in self._seen:
+                    self._seen.add(key)
+                    yield _part(answer)
+        self.is_done = True
+
+    def end_process(self) -> str:
+        """Return the id of what a process that has ended was reading."""
+        # it does not say for how long: at most the time for a document
+        self._seconds_before += self._seconds + MOST_SECONDS
+        self._seconds = 0.0
+        self.ended.append(self._begun)
+        self.is_done = self._begun == self.whole
+        return self._begun
 
 
 def _part(answer: dict[str, Any]) -> Part:
