@@ -114,7 +114,7 @@ def test_rest_of_hostile_file_is_not_read(tmp_path: Path) -> None:
     assert len(intake.skipped) == 4
     assert str(intake.skipped[-1]) == (
         f"{tmp_path}/files/a.eml: not read after 1 of its documents, because 3 files in it "
-        "failed (save what it contains as files of their own)"
+        "failed (divide it into several files)"
     )
 
 
@@ -124,7 +124,7 @@ def test_attachments_share_the_time_for_a_file(tmp_path: Path) -> None:
     assert found == ["a.eml", "a.eml/0.txt", "a.eml/1.txt", "a.eml/2.txt", "b.txt"]
     assert [str(error) for error in intake.skipped] == [
         f"{tmp_path}/files/a.eml: not read after 4 of its documents, because it takes more "
-        "than 1,200 s of processor time (save what it contains as files of their own)"
+        "than 1,200 s of processor time (divide it into several files)"
     ]
 
 
@@ -148,6 +148,36 @@ def test_notes_until_the_time_was_up_remain(tmp_path: Path) -> None:
     intake = Intake()
     assert len(list(read_folder(tmp_path, intake))) == 3
     assert intake.notes["attachment of another type not read: .png"] == 1
+
+
+def test_attachments_share_the_characters_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text that exceeds them is cut, what follows is not read, and both are told."""
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 20_000)
+    monkeypatch.setattr(isolated_reader, "CHARACTERS_PER_BYTE", 0)
+    files = written(tmp_path, b="c" * 50_000, c="other")
+    (files / "a.eml").write_bytes(mail("d" * 15_000, "e" * 15_000, "last"))
+    intake = Intake()
+    texts = {document.doc_id: document.text for _, document in read_folder(files, intake)}
+    assert list(texts) == ["a.eml", "a.eml/0.txt", "a.eml/1.txt", "b.txt", "c.txt"]
+    assert texts["a.eml/0.txt"] == "d" * 15_000
+    assert set(texts["a.eml/1.txt"]) == {"e"}
+    assert 4_000 < len(texts["a.eml/1.txt"]) < 5_000
+    assert 19_000 < len(texts["b.txt"]) < 20_000
+    told = "only 20,000 characters of its text are read (divide it into several files)"
+    assert [str(e) for e in intake.skipped] == [f"{files / n}: {told}" for n in ("a.eml", "b.txt")]
+
+
+def test_large_files_may_have_more_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty for each byte, besides those of any file."""
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 20_000)
+    (tmp_path / "a.txt").write_text("a" * 100_000)
+    intake = Intake()
+    assert [len(document.text) for _, document in read_folder(tmp_path, intake)] == [100_000]
+    assert not intake.skipped
 
 
 def test_cells_that_are_far_apart_cost_one_file(tmp_path: Path) -> None:

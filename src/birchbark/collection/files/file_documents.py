@@ -22,6 +22,7 @@ from birchbark.errors import InputError, first_line
 from birchbark.records import Document
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
+DIVIDE = "divide it into several files"  # remedy for one that is too much
 LONGEST_NAME = 60  # characters of the name of a contained file, before its suffix
 
 

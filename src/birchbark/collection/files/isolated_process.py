@@ -11,16 +11,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from birchbark.collection.file_readers.file import File
 from birchbark.collection.file_readers.file_types import file_type
-from birchbark.collection.files.file_documents import Part, doc_id_of, parts_of
+from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of, parts_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import limit_memory, limit_time
+from birchbark.records import Document
 
 Write = Callable[[dict[str, Any]], None]
 
@@ -41,8 +42,9 @@ def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write
     path, location = request["path"], Path(request["location"])
     kind = file_type(Path(path))
     assert kind
+    found = parts_of(File(location, raw, intake), path, kind, request["about"], begin)
     try:
-        for part in parts_of(File(location, raw, intake), path, kind, request["about"], begin):
+        for part in _first_characters(found, request["characters"], doc_id_of(path), location):
             write(_as_json(part))
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
@@ -53,6 +55,27 @@ def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write
 def _seconds_used() -> float:
     """Return the processor time of this process and of those that it has waited for."""
     return sum(os.times()[:4])
+
+
+def _first_characters(
+    parts: Iterable[Part], most: int, doc_id: str, location: Path
+) -> Iterator[Part]:
+    """Yield parts until their fields have `most` characters; then an error.
+
+    doc_id, location: of the file whose parts they are.
+    """
+    left = most
+    for part in parts:
+        if isinstance(part.found, Document):
+            fields = part.found.fields
+            left -= sum(map(len, fields.values()))
+            if left < 0:
+                if text := fields.get("text", "")[:left]:
+                    yield Part(part.doc_id, Document(part.doc_id, {**fields, "text": text}))
+                what = f"only {most:,} characters of its text are read"
+                yield Part(doc_id, InputError(what, where=str(location), remedy=DIVIDE))
+                return
+        yield part
 
 
 def _as_json(part: Part) -> dict[str, Any]:

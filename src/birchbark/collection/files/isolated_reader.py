@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from birchbark.collection.file_readers.file import Fields
-from birchbark.collection.files.file_documents import Part, doc_id_of
+from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
 from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import MAX_FILE
 from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 
@@ -25,16 +26,18 @@ MOST_MEMORY = 4_000_000_000  # bytes; a few cells far apart need memory for all 
 MOST_SECONDS = 120  # of processor time, for each document
 MOST_SECONDS_IN_ALL = 1_200  # of processor time, for a file with all that it contains
 MOST_ENDED = 3  # processes, before the rest of a file is not read
-DIVIDE = "save what it contains as files of their own"
+# Of the text of a file with all that it contains: at least so many characters, and so many for
+# each of its bytes, as compressed logs have. A spreadsheet of 9 KB can have 50 million.
+MOST_CHARACTERS, CHARACTERS_PER_BYTE = 10_000_000, 20
 
 
 class IsolatedReader:
     """Reads files in a process of its own, within limits of memory and of processor time.
 
     A file that exceeds them, or that a library fails on so that the process ends, is a bad file; in
-    a mailbox or an e-mail, only the message or attachment is. When the time for a whole file is
-    used up, what has been read of it remains, and the rest of it is a bad file. A context manager,
-    for one thread at a time; the process starts with the first file.
+    a mailbox or an e-mail, only the message or attachment is. When the time for a whole file or the
+    number of characters is used up, what has been read of it remains, and the rest of it is a bad
+    file. A context manager, for one thread at a time; the process starts with the first file.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -54,11 +57,13 @@ class IsolatedReader:
         """Yield what a file becomes: see `parts_of`.
 
         location, raw: where it is, and its bytes. path: below the folder. about: fields that all
-        its documents have.
+        its documents have, with the `size` of the file, in bytes.
         """
         progress = _Progress(whole := doc_id_of(path))
         request = {"location": str(location), "path": path, "about": about, "bytes": len(raw)}
+        characters = min(MOST_CHARACTERS + CHARACTERS_PER_BYTE * int(about["size"]), MAX_FILE)
         request |= {"encoding": self._intake.encoding, "without": progress.ended}
+        request |= {"characters": characters}
         while not (progress.is_done or progress.stops_because):
             try:
                 yield from progress.parts(self._answers(request, raw))
