@@ -6,6 +6,7 @@ import subprocess
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from io import BytesIO
 from os import getpid
 from pathlib import Path
 
@@ -144,9 +145,9 @@ def test_notes_until_the_time_was_up_remain(tmp_path: Path) -> None:
     message.add_attachment(b"?", "image", "png", filename="a.png")
     for name in ("c.txt", "d.txt"):
         message.add_attachment(b"a costly one", "text", "plain", filename=name)
-    (tmp_path / "a.eml").write_bytes(bytes(message))
-    intake = Intake()
-    assert len(list(read_folder(tmp_path, intake))) == 3
+    files, intake = written(tmp_path), Intake()
+    (files / "a.eml").write_bytes(bytes(message))
+    assert len(list(read_folder(files, intake))) == 3
     assert intake.notes["attachment of another type not read: .png"] == 1
 
 
@@ -154,18 +155,18 @@ def test_attachments_share_the_characters_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The text that exceeds them is cut, what follows is not read, and both are told."""
-    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 20_000)
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 2_000)
     monkeypatch.setattr(isolated_reader, "CHARACTERS_PER_BYTE", 0)
-    files = written(tmp_path, b="c" * 50_000, c="other")
-    (files / "a.eml").write_bytes(mail("d" * 15_000, "e" * 15_000, "last"))
+    files = written(tmp_path, b="3" * 5_000, c="other")
+    (files / "a.eml").write_bytes(mail("1" * 1_000, "2" * 1_000, "last"))
     intake = Intake()
     texts = {document.doc_id: document.text for _, document in read_folder(files, intake)}
     assert list(texts) == ["a.eml", "a.eml/0.txt", "a.eml/1.txt", "b.txt", "c.txt"]
-    assert texts["a.eml/0.txt"] == "d" * 15_000
-    assert set(texts["a.eml/1.txt"]) == {"e"}
-    assert 4_000 < len(texts["a.eml/1.txt"]) < 5_000
-    assert 19_000 < len(texts["b.txt"]) < 20_000
-    told = "only 20,000 characters of its text are read (divide it into several files)"
+    assert texts["a.eml/0.txt"] == "1" * 1_000
+    assert set(texts["a.eml/1.txt"]) == {"2"}
+    assert 100 < len(texts["a.eml/1.txt"]) < 1_000
+    assert 1_800 < len(texts["b.txt"]) < 2_000
+    told = "only 2,000 characters of its text are read (divide it into several files)"
     assert [str(e) for e in intake.skipped] == [f"{files / n}: {told}" for n in ("a.eml", "b.txt")]
 
 
@@ -173,11 +174,27 @@ def test_large_files_may_have_more_characters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty for each byte, besides those of any file."""
-    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 20_000)
-    (tmp_path / "a.txt").write_text("a" * 100_000)
-    intake = Intake()
-    assert [len(document.text) for _, document in read_folder(tmp_path, intake)] == [100_000]
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 2_000)
+    files, intake = written(tmp_path, a="1" * 5_000), Intake()
+    assert [len(document.text) for _, document in read_folder(files, intake)] == [5_000]
     assert not intake.skipped
+
+
+def test_answers_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that writes more is ended, and costs only the file that it reads."""
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 2_000)
+    monkeypatch.setattr(isolated_reader, "CHARACTERS_PER_BYTE", 0)
+    monkeypatch.setattr(isolated_reader, "BYTES_PER_CHARACTER", 1)
+    files = written(tmp_path, a="before", b="½" * 1_500, c="after")
+    intake = Intake()
+    assert [d.text for _, d in read_folder(files, intake)] == ["before", "after"]
+    told = f"{files / 'b.txt'}: the process that reads it wrote more than 2,000 bytes"
+    assert [str(error) for error in intake.skipped] == [told]
+
+
+def test_half_a_line_is_no_answer() -> None:
+    """A process can end while it writes; why it has ended is told then."""
+    assert list(isolated_reader._lines(BytesIO(b'{"a": 1}\n{"b"'), 20)) == [b'{"a": 1}\n']
 
 
 def test_cells_that_are_far_apart_cost_one_file(tmp_path: Path) -> None:

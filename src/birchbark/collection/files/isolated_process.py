@@ -95,7 +95,8 @@ def main() -> None:
     limit_memory(memory)
 
     def write(found: dict[str, Any]) -> None:
-        answers.write(json.dumps(found).encode() + b"\n")
+        line = json.dumps(found, ensure_ascii=False) + "\n"
+        answers.write(line.encode(errors="surrogatepass"))  # as names in errors can have
         answers.flush()
 
     while line := sys.stdin.buffer.readline():

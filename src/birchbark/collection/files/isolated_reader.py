@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
@@ -29,6 +29,7 @@ MOST_ENDED = 3  # processes, before the rest of a file is not read
 # Of the text of a file with all that it contains: at least so many characters, and so many for
 # each of its bytes, as compressed logs have. A spreadsheet of 9 KB can have 50 million.
 MOST_CHARACTERS, CHARACTERS_PER_BYTE = 10_000_000, 20
+BYTES_PER_CHARACTER = 8  # of answers; a control character has six, and names take some, too
 
 
 class IsolatedReader:
@@ -84,7 +85,7 @@ class IsolatedReader:
             with suppress(BrokenPipeError):  # it has ended, which is seen below
                 process.stdin.write(json.dumps(request).encode() + b"\n" + raw)
                 process.stdin.flush()
-            for line in process.stdout:
+            for line in _lines(process.stdout, BYTES_PER_CHARACTER * request["characters"]):
                 answer = json.loads(line)
                 if answer.get("last"):
                     self._idle = process
@@ -95,6 +96,17 @@ class IsolatedReader:
         finally:
             if self._idle is not process:
                 _end(process)
+
+
+def _lines(stream: IO[bytes], most: int) -> Iterator[bytes]:
+    """Yield the lines that end; InputError if they have more than `most` bytes together."""
+    left = most
+    while line := stream.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise InputError(f"the process that reads it wrote more than {most:,} bytes")
+        if line.endswith(b"\n"):  # or the process has ended while it wrote
+            yield line
 
 
 @dataclass(slots=True)
