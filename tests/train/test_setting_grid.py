@@ -184,7 +184,7 @@ def test_a_grid_is_all_combinations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"seed": 1}, r"tiny\.toml: grid: malformed grid.*quoted keys"),
+        ({"seed": 1}, r"tiny\.toml: grid\.seed: malformed grid.*quoted keys"),
         ({"seed": []}, "malformed grid"),
         ({"sede": [1]}, r"tiny\.toml: sede: unknown key"),
         ({"seed": [1, "x"]}, "seed: wrong type"),

@@ -36,13 +36,12 @@ def read_variants(path: Path) -> list[Variant]:
     """
     values = Section.table(path)
     grid = values.pop("grid", {})
-    if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
-        raise InputError(
-            "malformed grid",
-            where=f"{path}: grid",
-            wanted='quoted keys with lists: "schedule.learning_rate" = [1e-5, 3e-5]',
-        )
+    wanted = 'quoted keys with lists: "schedule.learning_rate" = [1e-5, 3e-5]'
+    if not isinstance(grid, dict):
+        raise InputError("malformed grid", where=f"{path}: grid", wanted=wanted)
     for key, choices in grid.items():
+        if not isinstance(choices, list) or not choices:
+            raise InputError("malformed grid", where=f"{path}: grid.{key}", wanted=wanted)
         if any(value in choices[:n] for n, value in enumerate(choices)):
             raise InputError("a value is repeated", where=f"{path}: grid.{key}")
     variants = []
