@@ -1,13 +1,46 @@
-"""How is a process limited that reads what strangers have written? Only where the system can."""
+"""How is a process run that reads what strangers have written? Within limits, where systems can."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
 from time import process_time
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
+
+PACKAGES = Path(__file__).parents[1]  # where birchbark is
+
+
+def start_limited(module: str, memory: int, seconds: int, stderr: int) -> subprocess.Popen[bytes]:
+    """Start a module of birchbark as a process; it and what it starts are a group of their own.
+
+    memory, seconds: the arguments of the process, which limits itself by them. stderr: see Popen.
+    Raises OSError.
+    """
+    paths = filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH")))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, str(memory), str(seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        # numpy's library reserves memory for each thread that it may start
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process that `start_limited` has started, and programs that it waits for."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def limit_memory(size: int) -> None:

@@ -220,7 +220,7 @@ def test_process_ends_with_the_reading(tmp_path: Path) -> None:
     (tmp_path / "files" / "a.eml").write_bytes(mail("first", "second"))
     documents = read_folder(tmp_path / "files", Intake())
     next(documents)
-    command = ["pgrep", "-P", str(getpid()), "-f", isolated_reader.PROGRAM.name]
+    command = ["pgrep", "-P", str(getpid()), "-f", isolated_reader.MODULE]
     assert subprocess.run(command, capture_output=True, check=False).stdout
     documents.close()  # type: ignore[attr-defined]
     assert not subprocess.run(command, capture_output=True, check=False).stdout

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from birchbark.collection.files.file_documents import doc_id_of
 from birchbark.errors import BirchbarkError
+from birchbark.process_limits import end_process, start_limited
 from birchbark.records import Document
 from birchbark.serve.error_responses import LOG, error_message
 from birchbark.serve.original_files import OriginalFiles
 from birchbark.serve.shown_text import Run
 
+MODULE = "birchbark.serve.render_process"
 MOST_CHARACTERS = 200_000  # of Markdown or of a page's markup
 MOST_RENDERED = 2_000_000  # characters of markup that is rendered
 MOST_SECONDS = 5  # of a processor
@@ -74,20 +75,19 @@ def render_document(
 
 def _run(given: dict[str, Any]) -> dict[str, Any] | None:
     """Return the result of render_process.py; None if it does not end well."""
-    limits = map(str, (MOST_MEMORY, MOST_SECONDS))
-    command = [sys.executable, "-P", "-m", "birchbark.serve.render_process", *limits]
     try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(given).encode(),
-            capture_output=True,
-            timeout=MOST_WAITING,
-            check=True,
-        )
+        process = start_limited(MODULE, MOST_MEMORY, MOST_SECONDS, subprocess.PIPE)
+        try:
+            written, told = process.communicate(json.dumps(given).encode(), MOST_WAITING)
+        finally:
+            if process.returncode is None:
+                end_process(process)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, MODULE, stderr=told)
     except (subprocess.SubprocessError, OSError) as error:
         output = getattr(error, "stderr", None) or b""
         last = output.decode(errors="replace").strip().rpartition("\n")[2]
         LOG.warning("a document was not rendered: %s %s", type(error).__name__, last)
         return None
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(written)
     return found

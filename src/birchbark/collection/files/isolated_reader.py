@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,10 +16,10 @@ from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import MAX_FILE
 from birchbark.errors import InputError, UnreadableError
+from birchbark.process_limits import end_process, start_limited
 from birchbark.records import Document
 
-PROGRAM = Path(__file__).with_name("isolated_process.py")
-PACKAGES = Path(__file__).parents[3]  # where birchbark is
+MODULE = "birchbark.collection.files.isolated_process"
 MOST_MEMORY = 4_000_000_000  # bytes; a few cells far apart need memory for all between them
 MOST_SECONDS = 120  # of processor time, for each document
 MOST_SECONDS_IN_ALL = 1_200  # of processor time, for a file with all that it contains
@@ -51,7 +49,7 @@ class IsolatedReader:
 
     def __exit__(self, *_: object) -> None:
         if self._idle:
-            _end(self._idle)
+            end_process(self._idle)
             self._idle = None
 
     def parts(self, location: Path, raw: bytes, path: str, about: Fields) -> Iterator[Part]:
@@ -95,7 +93,7 @@ class IsolatedReader:
             raise _reason(process.wait())
         finally:
             if self._idle is not process:
-                _end(process)
+                end_process(process)
 
 
 def _lines(stream: IO[bytes], most: int) -> Iterator[bytes]:
@@ -179,31 +177,11 @@ def _part(answer: dict[str, Any]) -> Part:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Start a process that waits for files; it and what it starts are a group of their own."""
-    paths = filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH")))
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-P", str(PROGRAM), str(MOST_MEMORY), str(MOST_SECONDS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # libraries write backtraces of what is told in a line
-            # numpy's library reserves memory for each thread that it may start
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(paths),
-                "OPENBLAS_NUM_THREADS": "1",
-            },
-            start_new_session=True,
-        )
+    """Start a process that waits for files."""
+    try:  # libraries write backtraces of what is told in a line
+        return start_limited(MODULE, MOST_MEMORY, MOST_SECONDS, subprocess.DEVNULL)
     except OSError as error:
         raise UnreadableError(f"no process to read it: {error.strerror}") from None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process, and programs that it waits for."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
 
 
 def _reason(code: int) -> InputError:
