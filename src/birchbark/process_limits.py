@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from time import process_time
 
@@ -54,9 +55,12 @@ def limit_memory(size: int) -> None:
 
 
 def limit_time(seconds: int) -> None:
-    """End this process by SIGXCPU when it has used so many more seconds of processor time."""
+    """End this process by SIGXCPU when it has used so many more seconds of processor time.
+
+    Systems count whole seconds; it gets up to one more.
+    """
     if resource:
-        _set(resource.RLIMIT_CPU, int(process_time()) + seconds)
+        _set(resource.RLIMIT_CPU, ceil(process_time()) + seconds)
 
 
 def _set(kind: int, limit: int) -> None:
