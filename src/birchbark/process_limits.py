@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
+from select import select
 from time import process_time
 
 try:
+    import fcntl
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
@@ -42,6 +45,26 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+
+
+@contextmanager
+def ends_with_parent() -> Iterator[None]:
+    """Let this process, and those that it starts, end together with the process that started it.
+
+    Only on Linux, for a process of `start_limited`, while its parent writes nothing: the system
+    then sends SIGIO when the pipe to stdin is closed, also while a library keeps Python from
+    running. The signal of PR_SET_PDEATHSIG would come when the parent's thread ends.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    flags = fcntl.fcntl(sys.stdin, fcntl.F_GETFL)
+    fcntl.fcntl(sys.stdin, fcntl.F_SETOWN, -os.getpid())  # the whole group
+    fcntl.fcntl(sys.stdin, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if select([sys.stdin], [], [], 0)[0]:  # it has been closed before
+        sys.exit()
+    yield
+    fcntl.fcntl(sys.stdin, fcntl.F_SETFL, flags)
 
 
 def limit_memory(size: int) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from io import BytesIO
-from os import getpid
 from pathlib import Path
 
 import pytest
@@ -16,19 +19,21 @@ from birchbark.collection.files import isolated_reader
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
+from birchbark.process_limits import PACKAGES
 from office_files import xlsx
 
 # Runs in the process that reads: texts with these words have what no library is known to have.
 HOSTILE = """
-import os, signal
+import os, pathlib, re, signal
 from birchbark.collection.file_readers import file
 
 decode_text, times, costly = file.decode_text, os.times, []
 
 def decode(raw, *arguments, **options):
     if b"endless" in raw:
-        while True:
-            pass
+        if "STARTED" in os.environ:
+            pathlib.Path(os.environ["STARTED"]).write_text(str(os.getpid()))
+        re.match("(a+)+b", "a" * 99)  # no other code of Python runs meanwhile
     if b"immense" in raw:
         bytearray(1 << 40)
     if b"damaging" in raw:
@@ -220,7 +225,47 @@ def test_process_ends_with_the_reading(tmp_path: Path) -> None:
     (tmp_path / "files" / "a.eml").write_bytes(mail("first", "second"))
     documents = read_folder(tmp_path / "files", Intake())
     next(documents)
-    command = ["pgrep", "-P", str(getpid()), "-f", isolated_reader.MODULE]
+    command = ["pgrep", "-P", str(os.getpid()), "-f", isolated_reader.MODULE]
     assert subprocess.run(command, capture_output=True, check=False).stdout
     documents.close()  # type: ignore[attr-defined]
     assert not subprocess.run(command, capture_output=True, check=False).stdout
+
+
+def has_ended(process: int) -> bool:
+    """Return whether a process has ended, even if nobody has asked for its exit code."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends when it next writes")
+def test_process_ends_with_a_parent_that_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while it reads a file for two minutes."""
+    started = tmp_path / "started"
+    monkeypatch.setenv("STARTED", str(started))
+    read = f"list(read_folder(Path({str(written(tmp_path, a='an endless file'))!r}), Intake()))"
+    imports = (
+        "from pathlib import Path",
+        "from birchbark.collection.files.folder import read_folder",
+        "from birchbark.collection.parsing.intake import Intake",
+    )
+    path = os.pathsep.join([str(PACKAGES), os.environ["PYTHONPATH"]])
+    command = [sys.executable, "-c", "\n".join([*imports, read])]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as parent:
+        wait_until(lambda: started.exists() and bool(started.read_text()))
+        reader = int(started.read_text())
+        assert not has_ended(reader)
+        parent.kill()
+    wait_until(lambda: has_ended(reader))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, for less than the time for a document."""
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -20,14 +20,16 @@ from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of, parts_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
-from birchbark.process_limits import limit_memory, limit_time
+from birchbark.process_limits import ends_with_parent, limit_memory, limit_time
 from birchbark.records import Document
 
 Write = Callable[[dict[str, Any]], None]
 
 
-def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write: Write) -> None:
-    """Read a file, and write the answers."""
+def answer(
+    request: dict[str, Any], raw: bytes, memory: int, seconds: int, write: Write
+) -> dict[str, int]:
+    """Read a file, write the answers except the last one, and return the notes."""
     intake = Intake(encoding=request["encoding"])
     seconds_before = _seconds_used()
 
@@ -49,7 +51,7 @@ def answer(request: dict[str, Any], raw: bytes, memory: int, seconds: int, write
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
         write(_as_json(Part(doc_id_of(path), error)))
-    write({"notes": intake.notes, "last": True})
+    return intake.notes
 
 
 def _seconds_used() -> float:
@@ -102,7 +104,9 @@ def main() -> None:
     while line := sys.stdin.buffer.readline():
         request = json.loads(line)
         raw = sys.stdin.buffer.read(request["bytes"])
-        answer(request, raw, memory, seconds, write)
+        with ends_with_parent():  # which writes nothing until the last answer
+            notes = answer(request, raw, memory, seconds, write)
+        write({"notes": notes, "last": True})
 
 
 if __name__ == "__main__":
