@@ -28,6 +28,7 @@ from birchbark.index.shards import read_manifest
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.upkeep import folder_index
 from birchbark.pipeline.upkeep.folder_index import (
     Change,
     SyncedFolder,
@@ -39,6 +40,7 @@ from birchbark.pipeline.upkeep.folder_index import folder_state as known_folders
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_query
+from conftest import read_in_this_process
 
 NAMES = ["a.txt", "b.md", "c d.txt", "c%20d.txt", "e/f.html", "e/g.txt", "h.zip", "i", ".j.txt"]
 
@@ -314,6 +316,41 @@ def test_two_syncs_at_once(folder: Path, tmp_path: Path, shards: int | None) -> 
     assert sorted(documents(index)) == ["a.txt", "e/f.html", "empty.html"]
     assert documents(index)["a.txt"]["text"] == "Another text."
     assert sync(index) == SyncedFolder(0, 0, 0, 3)
+
+
+@pytest.mark.parametrize("commits", [1, 3, 4])
+def test_many_documents_are_committed_file_by_file(
+    folder: Path, index: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    """Wherever that ends, the next sync finds what is new, changed and deleted."""
+    read_in_this_process(monkeypatch)
+    message = "From ann\nMessage-ID: <{}@example.org>\n\n{}\n\n".format
+    write(folder / "m.mbox", message(1, "one") + message(2, "two"))
+    sync(index)
+    monkeypatch.setattr(folder_index, "MOST_CHARACTERS", 0)
+    write(folder / "a.txt", "Another text.", 2)
+    write(folder / "m.mbox", message(1, "three"), 2)
+    write(folder / "c.txt", "A new text.")
+    (folder / "b.md").unlink()
+    done: list[list[str]] = []
+
+    def change(changes: Changes) -> AddedDocuments:
+        if len(done) == commits:
+            raise KeyboardInterrupt
+        done.append([document.fields["path"] for document in changes.documents])
+        return changing(index)(changes)
+
+    if commits < 4:
+        with pytest.raises(KeyboardInterrupt):
+            sync_folder(index, change)
+        (folder / "c.txt").unlink()
+        sync(index)
+    else:
+        assert sync_folder(index, change) == SyncedFolder(1, 2, 2, 1)
+    assert done == [["a.txt"], ["c.txt"], ["m.mbox"], []][:commits]
+    fresh = build_folder_index(FolderSource((str(folder),)), index.with_name("fresh"))
+    assert documents(index) == documents(fresh.directory)
+    assert sync(index) == SyncedFolder(0, 0, 0, len(fresh))
 
 
 @pytest.mark.parametrize("shards", [None, 3])

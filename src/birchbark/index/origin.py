@@ -33,6 +33,11 @@ class NewOrigin(NamedTuple):
     text: bytes
     replaces: str = ""
 
+    @property
+    def checksum(self) -> str:
+        """The checksum of the text, by which a further origin replaces this one."""
+        return fingerprint(self.text)
+
 
 def read_origin(directory: Path) -> Origin | None:
     """Return the origin of the documents of an index; None if it knows none.

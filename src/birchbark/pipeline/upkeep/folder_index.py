@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace as replaced
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ SEARCHED = {
     defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path"),
     defaults.FILE_NAMES_FIELD: ("path",),
 }
+MOST_CHARACTERS = 50_000_000  # of documents, before they are committed
 FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, fields=SEARCHED, keywords=KEYWORDS)
 
 
@@ -86,13 +88,16 @@ def sync_folder(
     read now. If another process brings the index up to date at the same time, its changes count,
     and the folders are compared once more.
 
+    Many documents are added in several commits, so that they need not be in memory together; none
+    are deleted before the last one. If the sync ends before it, the next one goes on from there.
+
     directory: the index. change: makes changes, all or none. folders: where the folders are; () for
     where they were. intake: what to do with bad files; None for what the index was built with.
     watch: receives the new documents and returns them.
 
     Raises InputError if the index was not built from these folders, one of them does not exist,
-    they have no documents, and for a bad file that the intake does not skip; nothing has changed
-    then.
+    they have no documents, and for a bad file that the intake does not skip; nothing has been
+    deleted then.
     """
     while True:
         known = _known(directory)
@@ -129,7 +134,18 @@ def _sync(
         )
     changes = FolderChanges(source, intake, state.files)
     new = checked_documents(changes.documents(), source.shown, intake, needed=False)
-    documents = list(watch(new))
+    documents: list[Document] = []
+    characters, added, replaces = 0, AddedDocuments(0, 0), known.checksum
+    for _, of_file in groupby(watch(new), key=lambda document: document.fields["path"]):
+        # at its end, `changes` has the state of the file
+        for document in of_file:
+            documents.append(document)
+            characters += sum(map(len, document.fields.values()))
+        if characters > MOST_CHARACTERS:
+            files = _with_deleted(state.files, changes.files)
+            origin = NewOrigin(FolderState(source, files).as_json(), replaces)
+            added = added.plus(change(Changes(documents, (), origin)))
+            documents, characters, replaces = [], 0, origin.checksum
     for name, root in source.roots.items():
         if _has_documents(state.files, name) and not _has_documents(changes.files, name):
             raise InputError(
@@ -138,14 +154,28 @@ def _sync(
                 remedy="check that it is the right folder; or delete the index",
             )
     deleted = changes.deleted()
-    origin = NewOrigin(FolderState(source, changes.files).as_json(), known.checksum)
-    added = AddedDocuments(0, 0)
+    origin = NewOrigin(FolderState(source, changes.files).as_json(), replaces)
     if documents or deleted:
-        added = change(Changes(documents, deleted, origin))
+        added = added.plus(change(Changes(documents, deleted, origin)))
     elif origin.text != known.text:
         with open_writer(directory) as writer:
             writer.set_origin(origin)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
+
+
+def _with_deleted(
+    known: Mapping[str, FileState], found: Mapping[str, FileState]
+) -> dict[str, FileState]:
+    """Return the states of files of which some have been read, and no document been deleted.
+
+    A file that has lost documents is known as it was before, so that it is read again.
+    """
+    files = {**known, **found}
+    for path in known.keys() & found.keys():
+        before, now = known[path].documents, found[path].documents
+        if before.keys() - now.keys():
+            files[path] = replaced(known[path], documents={**before, **now})
+    return files
 
 
 def _has_documents(files: Mapping[str, FileState], name: str) -> bool:

@@ -55,6 +55,10 @@ class AddedDocuments(NamedTuple):
     new: int
     replaced: int
 
+    def plus(self, other: AddedDocuments) -> AddedDocuments:
+        """Return the counts of both."""
+        return AddedDocuments(self.new + other.new, self.replaced + other.replaced)
+
 
 def add_documents(
     directory: Path,
