@@ -8,8 +8,10 @@ from threading import Event, Thread
 
 import pytest
 
+from birchbark.collection.documents import read_collection
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.collection.files.open_below import OutsideError, open_file
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import read_limited
 from birchbark.errors import InputError, UnreadableError
 
@@ -150,3 +152,29 @@ def test_nothing_else_is_read_while_names_are_swapped(folder: Path) -> None:
         swapping.join()
     assert opened
     assert refused
+
+
+@pytest.mark.parametrize(
+    ("format_name", "name", "text"),
+    [
+        ("trec", "{}.sgml", "<DOC>\n<DOCNO>{}</DOCNO>\n<TEXT>x</TEXT>\n</DOC>\n"),
+        ("nyt", "{}.xml", '<doc-id id-string="{}"/><hl1>x</hl1>'),
+    ],
+)
+@pytest.mark.parametrize("follow_links", [False, True])
+def test_collections_in_folders(
+    tmp_path: Path, format_name: str, name: str, text: str, follow_links: bool
+) -> None:
+    """A link that is put in the place of a file after the walk is not followed without request."""
+    folder, secret = tmp_path / "files", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text(text.format("secret"))
+    for number in "12":
+        (folder / name.format(number)).write_text(text.format(number))
+    intake = Intake(skip_bad=True, follow_links=follow_links)
+    documents = read_collection(str(folder), intake, format_name)
+    assert next(documents).doc_id == "1"
+    (folder / name.format(2)).unlink()
+    (folder / name.format(2)).symlink_to(secret)
+    assert [document.doc_id for document in documents] == ["secret"] * follow_links
+    assert [type(error) for error in intake.skipped] == [OutsideError] * (not follow_links)

@@ -115,7 +115,7 @@ def test_links_out_of_the_folder(tmp_path: Path) -> None:
     outside = ["environ", "name.txt", "near.txt"]
     assert [file.path.as_posix() for file in everything] == [*inside, *outside]
     read = chosen_files(folder, Intake())
-    assert [path.name for path in read] == ["absolute.txt", "around.txt", "b.txt"]
+    assert [path.name for path, _ in read] == ["absolute.txt", "around.txt", "b.txt"]
 
 
 def test_a_gitignore_file_is_one_of_the_folder(tmp_path: Path) -> None:

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from birchbark.collection.files.open_below import open_files_in
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import decode, open_decompressed, read_decompressed
+from birchbark.collection.parsing.lines import (
+    OpenFile,
+    decode,
+    open_decompressed,
+    read_decompressed,
+)
 from birchbark.errors import InputError
 from birchbark.records import Document
 
@@ -170,17 +176,17 @@ def _body(folder: Path, files: list[str], intake: Intake) -> str:
         if file.is_file():
             if others := len(files) - number:
                 intake.notes["additional full text of a paper not read"] += others
-            return "\n\n".join(_paragraphs(file))
+            return "\n\n".join(_paragraphs(file, open_files_in(root)))
     if files:
         intake.note("full text that is listed, but does not exist")
     return ""
 
 
-def _paragraphs(file: Path) -> Iterator[str]:
+def _paragraphs(file: Path, open_file: OpenFile) -> Iterator[str]:
     """Yield the paragraphs of a full text."""
     wanted = '{"body_text": [{"text": "…"}, …], …}'
     try:
-        content: Any = json.loads(read_decompressed(file))
+        content: Any = json.loads(read_decompressed(file, open_file))
     except (ValueError, RecursionError) as error:
         raise InputError(f"broken JSON: {error}", where=str(file)) from None
     paragraphs = content.get("body_text") if isinstance(content, Mapping) else None

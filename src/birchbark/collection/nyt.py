@@ -20,7 +20,7 @@ from pathlib import Path
 from birchbark.collection.files.walk import chosen_files
 from birchbark.collection.parsing.elements import attribute, elements, first_element
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import decode, read_decompressed
+from birchbark.collection.parsing.lines import OpenFile, decode, read_decompressed
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -39,9 +39,9 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     folder are read in order of path, except hidden ones and those that the intake excludes; the
     files of an archive in archive order.
     """
-    for file in chosen_files(path, intake):
+    for file, open_file in chosen_files(path, intake):
         try:
-            for location, raw in _articles(file, intake):
+            for location, raw in _articles(file, open_file, intake):
                 try:
                     yield location, parse_article(decode(raw, intake.encoding))
                 except InputError as error:
@@ -52,21 +52,21 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             intake.bad(error.at(str(file)))
 
 
-def _articles(file: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
+def _articles(file: Path, open_file: OpenFile, intake: Intake) -> Iterator[tuple[str, bytes]]:
     """Yield the location and the bytes of each article in `file`."""
     name = file.name.lower()
     if name.endswith(ARCHIVES):
-        yield from _members(file, intake)
+        yield from _members(file, open_file, intake)
     elif name.endswith(".xml"):
-        yield str(file), read_decompressed(file)
+        yield str(file), read_decompressed(file, open_file)
     else:
         intake.note(f"file of another type not read: {file.suffix or 'no suffix'}")
 
 
-def _members(path: Path, intake: Intake) -> Iterator[tuple[str, bytes]]:
+def _members(path: Path, open_file: OpenFile, intake: Intake) -> Iterator[tuple[str, bytes]]:
     """Yield the location and the bytes of each XML file in an archive, in one pass."""
     try:
-        with tarfile.open(path, "r|*") as archive:
+        with open_file(path) as file, tarfile.open(fileobj=file, mode="r|*") as archive:
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream and member.name.lower().endswith(".xml"):

@@ -12,6 +12,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import (
     LINE_BYTES,
     MAX_FILE,
+    OpenFile,
     binary_lines,
     decode,
     open_decompressed,
@@ -40,12 +41,12 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     excludes. Files without <DOC> are noted but not read, since TREC's discs contain read-me files
     and tables beside the documents.
     """
-    for file in chosen_files(path, intake):
+    for file, open_file in chosen_files(path, intake):
         try:
-            if path.is_dir() and not _contains_documents(file):
+            if path.is_dir() and not _contains_documents(file, open_file):
                 intake.note("file without <DOC> not read")
                 continue
-            for location, lines in _blocks(file, intake):
+            for location, lines in _blocks(file, open_file, intake):
                 try:
                     yield location, parse_document("\n".join(lines))
                 except InputError as error:
@@ -56,9 +57,9 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             intake.bad(error.at(str(file)))
 
 
-def _contains_documents(file: Path) -> bool:
+def _contains_documents(file: Path, open_file: OpenFile) -> bool:
     """Return whether `file` contains `<DOC` anywhere, in upper or lower case."""
-    with open_decompressed(file) as stream:
+    with open_decompressed(file, open_file) as stream:
         end = b""
         while block := stream.read(BLOCK_SIZE):
             if DOC_TAG in (end + block).lower():
@@ -67,7 +68,7 @@ def _contains_documents(file: Path) -> bool:
     return False
 
 
-def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
+def _blocks(file: Path, open_file: OpenFile, intake: Intake) -> Iterator[tuple[str, list[str]]]:
     """Yield the location and the lines of each <DOC>.
 
     Text between documents (except <?xml and <! lines), a document that is not closed,
@@ -76,7 +77,7 @@ def _blocks(file: Path, intake: Intake) -> Iterator[tuple[str, list[str]]]:
     block: list[str] | None = None
     fault: InputError | None = None
     location, remaining = "", MAX_FILE
-    for number, raw in binary_lines(file):
+    for number, raw in binary_lines(file, open_file):
         tag = raw.strip().upper()
         if tag == b"<DOC>":
             if block is not None:

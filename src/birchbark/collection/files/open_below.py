@@ -14,6 +14,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from birchbark.collection.parsing.lines import OpenFile
 from birchbark.errors import InputError
 
 MOST_LINKS = 40  # on the way to a file, as in Linux
@@ -47,6 +48,11 @@ def open_file(root: Path, below: Path, *, follow_links: bool = False) -> io.Buff
     except BaseException:
         os.close(handle)
         raise
+
+
+def open_files_in(root: Path, *, follow_links: bool = False) -> OpenFile:
+    """Return a function that opens plain files at paths that begin with `root`; see `open_file`."""
+    return lambda path: open_file(root, path.relative_to(root), follow_links=follow_links)
 
 
 def open_folder(root: Path, below: Path) -> int:

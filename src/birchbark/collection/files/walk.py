@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from birchbark.collection.files.ignore_patterns import IgnorePatterns
-from birchbark.collection.files.open_below import OutsideError, open_file, open_folder
+from birchbark.collection.files.open_below import (
+    OutsideError,
+    open_file,
+    open_files_in,
+    open_folder,
+)
 from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import OpenFile, open_by_name
 from birchbark.errors import InputError, UnreadableError
 
 GITIGNORE = ".gitignore"
@@ -103,14 +109,18 @@ def walk(
             yield FoundFile(path, found)
 
 
-def chosen_files(path: Path, intake: Intake) -> Iterator[Path]:
-    """Yield `path` itself if it is a file, else the files below it that the intake includes."""
+def chosen_files(path: Path, intake: Intake) -> Iterator[tuple[Path, OpenFile]]:
+    """Yield `path` itself if it is a file, else the files below it that the intake includes.
+
+    Each with what opens it, and of a folder nothing outside of it.
+    """
     if not path.is_dir():
-        yield path
+        yield path, open_by_name
         return
+    opening = open_files_in(path, follow_links=intake.follow_links)
     found = walk(path, intake, intake.include, intake.exclude, follow_links=intake.follow_links)
     for file in found:
-        yield path / file.path
+        yield path / file.path, opening
 
 
 def _read(

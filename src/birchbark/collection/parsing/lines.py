@@ -37,13 +37,21 @@ MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at onc
 LINE_BYTES = 64  # that a line needs in memory, beside its text
 
 T = TypeVar("T")
+OpenFile = Callable[[Path], io.BufferedReader]
+
+
+def open_by_name(path: Path) -> io.BufferedReader:
+    """Open a file for reading bytes."""
+    return path.open("rb")
 
 
 @contextmanager
-def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open `path` for reading bytes; see `decompressed`."""
+def open_decompressed(
+    path: Path, open_file: OpenFile = open_by_name
+) -> Iterator[io.BufferedReader]:
+    """Open `path` for reading bytes; see `decompressed`. open_file: opens it as it is."""
     try:
-        raw = path.open("rb")
+        raw = open_file(path)
     except FileNotFoundError:
         raise UnreadableError("no such file", where=str(path)) from None
     except IsADirectoryError:
@@ -87,10 +95,10 @@ def _is_broken(error: Exception) -> bool:
     )
 
 
-def read_decompressed(path: Path) -> bytes:
+def read_decompressed(path: Path, open_file: OpenFile = open_by_name) -> bytes:
     """Return the bytes of a file, without compression; InputError if they exceed MAX_FILE."""
     try:
-        with open_decompressed(path) as stream:
+        with open_decompressed(path, open_file) as stream:
             return read_limited(stream, path)
     except InputError as error:
         raise error.at(str(path)) from None
@@ -215,7 +223,7 @@ def _from_unix_compress(raw: io.BufferedReader) -> io.BytesIO:
     return unpacked
 
 
-def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def binary_lines(path: Path, open_file: OpenFile = open_by_name) -> Iterator[tuple[int, bytes]]:
     """Yield the number (from 1) and the bytes of each line, without its line break.
 
     A line may begin with a byte order mark, as the first one of each of several files that were
@@ -224,7 +232,7 @@ def binary_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """
     number = 0
     try:
-        with open_decompressed(path) as stream:
+        with open_decompressed(path, open_file) as stream:
             if stream.peek(len(ZIP_MAGIC)).startswith(ZIP_MAGIC):
                 raise InputError("is a zip archive", wanted="lines of text", remedy="unpack it")
             while line := stream.readline(MAX_LINE):
