@@ -6,6 +6,7 @@ import json
 import os
 import re
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,30 @@ def test_a_vocabulary_larger_than_the_weights(bert: Bert) -> None:
     with (directory / "vocab.txt").open("a") as out:
         out.write("zeppelin\n")
     with pytest.raises(CheckpointError, match="vocabulary and weights do not match"):
+        load(directory)
+
+
+def test_a_vocabulary_of_high_ids_takes_no_time(bert: Bert) -> None:
+    """Ids beyond the embeddings are refused before the library counts to them."""
+    directory = bert()
+    path = tokenised(directory)
+    model = json.loads(path.read_text())["model"]
+    changed(path, model={**model, "vocab": {**model["vocab"], "zeppelin": 4_000_000_000}})
+    start = time.process_time()
+    with pytest.raises(CheckpointError, match=r"weights do not match.*found 4000000001"):
+        load(directory)
+    assert time.process_time() - start < 10  # it would be minutes
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt"])
+def test_a_tokeniser_of_too_many_bytes(bert: Bert, name: str) -> None:
+    """It is not even read."""
+    directory = bert()
+    with (directory / name).open("wb") as out:
+        out.truncate(100_000_001)
+    with pytest.raises(
+        CheckpointError, match=rf"{name}: the tokeniser is too large: .*100,000,001"
+    ):
         load(directory)
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 COMPLETE, REMEMBERED = "tokenizer.json", 4  # tokenisers
+MOST_BYTES = 100_000_000  # of a file; vocabularies of 260,000 tokens have 35 million
+MAX_UNUSED_ROWS = 1000  # embedding rows may lack a token: so many, or 2 % of all if that is more
 MAX_GROWTH = 1000  # times its length that a normaliser may make a text
 
 
@@ -32,7 +34,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> KnownWords:
     markers, complete = checkpoint.prompts.markers, checkpoint.directory / COMPLETE
     with convert_errors(str(checkpoint.directory)):
         if complete.exists() and not markers:
-            known = _parsed(_content(complete))
+            known = _parsed(_content(complete, checkpoint))
         else:
             tokenizer = _read(checkpoint)
             _register_markers(tokenizer, markers)
@@ -52,10 +54,58 @@ def _parsed(content: str) -> KnownWords:
     return KnownWords(_unlimited(Tokenizer.from_str(content)))
 
 
-def _content(complete: Path) -> str:
-    """Return what a tokenizer.json holds; CheckpointError if its normaliser is a trap."""
-    _check_growth(read_object(complete).get("normalizer"), complete)
+def _content(complete: Path, checkpoint: Checkpoint) -> str:
+    """Return what a tokenizer.json holds; CheckpointError if parsing or using it is a trap."""
+    _check_bytes(complete)
+    values = read_object(complete)
+    _check_growth(values.get("normalizer"), complete)
+    model = values.get("model")
+    _check_ids(model.get("vocab") if isinstance(model, dict) else None, checkpoint)
     return complete.read_text(encoding="utf-8")
+
+
+def _check_bytes(path: Path) -> None:
+    """Raise CheckpointError for a file whose parsing would take long."""
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise CheckpointError(
+            "the tokeniser is too large",
+            where=str(path),
+            wanted=f"at most {MOST_BYTES:,} bytes",
+            found=f"{size:,}",
+        )
+
+
+def _check_ids(vocabulary: Any, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError if there are fewer embeddings than tokens.
+
+    Before the library parses it, which counts up to the highest id to write a tokeniser.
+
+    vocabulary: token → id, or a list of tokens; anything else is left to the library.
+    """
+    if isinstance(vocabulary, dict):
+        size = max((i for i in vocabulary.values() if isinstance(i, int)), default=-1) + 1
+    else:
+        size = len(vocabulary) if isinstance(vocabulary, list) else 0
+    if size > checkpoint.config.vocabulary:
+        check_size(size, checkpoint)
+
+
+def check_size(size: int, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError if the numbers of tokens and of token embeddings do not match.
+
+    There may be slightly fewer tokens, since embeddings are often padded to a round number. size:
+    the highest id plus 1.
+    """
+    rows = checkpoint.config.vocabulary
+    min_size = rows - max(MAX_UNUSED_ROWS, rows // 50)
+    if not min_size <= size <= rows:
+        raise CheckpointError(
+            "vocabulary and weights do not match",
+            where=str(checkpoint.directory),
+            wanted=f"at most {rows} tokens, as in config.json"
+            + (f", and at least {min_size}" if size < min_size else ""),
+            found=str(size),
+        )
 
 
 def _unlimited(tokenizer: Tokenizer) -> Tokenizer:
@@ -76,14 +126,19 @@ def _read(checkpoint: Checkpoint) -> Tokenizer:
     settings = _settings(checkpoint)
     with convert_errors(str(checkpoint.directory)):
         if complete.exists():
-            return _unlimited(Tokenizer.from_str(_content(complete)))
+            return _unlimited(Tokenizer.from_str(_content(complete, checkpoint)))
         if wordpieces.exists() and not checkpoint.family.offset:
             case = {
                 "lowercase": settings.get("do_lower_case", True),
                 "strip_accents": settings.get("strip_accents"),
             }
+            _check_bytes(wordpieces)
+            _check_ids(wordpieces.read_bytes().removesuffix(b"\n").split(b"\n"), checkpoint)
             return _unlimited(BertWordPieceTokenizer(str(wordpieces), **case)._tokenizer)
         if vocabulary.exists() and merges.exists():
+            _check_bytes(vocabulary)
+            _check_bytes(merges)
+            _check_ids(read_object(vocabulary), checkpoint)
             spaced = bool(settings.get("add_prefix_space"))
             return _unlimited(_byte_level(str(vocabulary), str(merges), spaced))
     raise CheckpointError(

@@ -13,15 +13,13 @@ import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.load_tokenizer import convert_errors, load_tokenizer
+from birchbark.checkpoint.load_tokenizer import check_size, convert_errors, load_tokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.text.normal_form import usual_letters
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
-
-MAX_UNUSED_ROWS = 1000  # embedding rows may lack a token: so many, or 2 % of all if that is more
 
 
 class CheckpointTokenizer:
@@ -40,7 +38,7 @@ class CheckpointTokenizer:
         self._where = where = str(checkpoint.directory)
         self._known_words = load_tokenizer(checkpoint)
         self._tokenizer = self._known_words.tokenizer
-        _check_size(self._tokenizer, checkpoint)
+        check_size(self.size, checkpoint)
         if checkpoint.family.static:
             self._single, self._pair = _bare_frame(1), _bare_frame(2)
         else:
@@ -85,7 +83,7 @@ class CheckpointTokenizer:
     @property
     def size(self) -> int:
         """The highest token id plus 1."""
-        return max(self._tokenizer.get_vocab().values()) + 1
+        return max(self._tokenizer.get_vocab().values(), default=-1) + 1
 
     def vocabulary(self) -> list[str]:
         """Return all tokens in the order of their ids."""
@@ -219,24 +217,6 @@ def _frame(probe: Encoding, texts: int, where: str) -> list[tuple[list[int], lis
 def _bare_frame(texts: int) -> list[tuple[list[int], list[int]]]:
     """Return the parts of an input of `texts` texts without special tokens; see `_frame`."""
     return [([], [0] if part % 2 else []) for part in range(2 * texts + 1)]
-
-
-def _check_size(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
-    """Raise CheckpointError if the numbers of tokens and of token embeddings do not match.
-
-    There may be slightly fewer tokens, since embeddings are often padded to a round number.
-    """
-    rows = checkpoint.config.vocabulary
-    size = max(tokenizer.get_vocab().values(), default=-1) + 1
-    min_size = rows - max(MAX_UNUSED_ROWS, rows // 50)
-    if not min_size <= size <= rows:
-        raise CheckpointError(
-            "vocabulary and weights do not match",
-            where=str(checkpoint.directory),
-            wanted=f"at most {rows} tokens, as in config.json"
-            + (f", and at least {min_size}" if size < min_size else ""),
-            found=str(size),
-        )
 
 
 def _check_frames(parts: Sequence[tuple[list[int], list[int]]], checkpoint: Checkpoint) -> None:
