@@ -20,7 +20,8 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the command called `name`; InputError for one of REPLACED."""
-        full_name = " ".join([*ctx.command_path.split()[1:], name])
+        program = ctx.find_root().command_path  # such as `python -m birchbark`
+        full_name = " ".join([*ctx.command_path.removeprefix(program).split(), name])
         if full_name in REPLACED:
             raise InputError(f"birchbark {full_name} is now {REPLACED[full_name]}")
         return super().get_command(ctx, name)
