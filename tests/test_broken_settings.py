@@ -16,8 +16,9 @@ from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.ranker_file import read_ranker
 from birchbark.pipeline.search import search
-from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
+from birchbark.pipeline.stage_options import parse_count
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.match import parse_match
 from birchbark.retrieve.vector_match import CandidateScores, parse_vector_match
@@ -65,7 +66,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
         read_variants,
         [path.read_text() for folder in TRAININGS for path in sorted(folder.rglob("*.toml"))],
     ),
-    "stages": (lambda path: read_stages(path, StageOptions()), [STAGES]),
+    "ranker": (read_ranker, [STAGES]),
 }
 
 
@@ -118,7 +119,7 @@ def test_what_is_read_ranks(text: str, index: Index, tmp_path: Path) -> None:
 
     def rank() -> Sequence[object]:
         models = GivenModels(lambda *_: WordScorer())
-        rankers = [make_ranker(stage, models) for stage in read_stages(path, StageOptions())]
+        rankers = [make_ranker(stage, models) for stage in read_ranker(path)[1]]
         return [search(IndexEngine(index), "birch river", ranker).hits for ranker in rankers]
 
     is_read(rank, "")

@@ -16,16 +16,17 @@ from birchbark.option_rules import (
     NEEDS_VALUE,
     check_options,
 )
+from birchbark.pipeline.first_stage_options import FirstStageOptions
 from birchbark.pipeline.stage_options import StageOptions
 from test_defaults import commands
 
-VALUES = {"rm3": False, "rm3_terms": 10, "first_stage_model": "dense", "k1": 0.9, "ranks": "1-9"}
+VALUES = {"duo": None, "duo_depth": 10, "first_stage_model": "dense", "k1": 0.9, "ranks": "1-9"}
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["rm3_terms"], "rm3_terms has no effect without rm3"),
+        (["duo_depth"], "duo_depth has no effect without duo"),
         (["k1"], "k1 has no effect with first_stage_model dense"),
         (["per_query", "grades"], "per_query cannot be combined with grades"),
     ],
@@ -40,13 +41,13 @@ def test_rules_apply_only_where_their_options_exist() -> None:
     """`ranks` needs `run_file`, which these values do not have; nothing else is given."""
     check_options(["ranks"], VALUES)
     check_options([], VALUES)
-    check_options(["rm3_terms", "rm3"], {**VALUES, "rm3": True, "first_stage_model": "bm25"})
+    check_options(["duo_depth", "duo"], {**VALUES, "duo": "model"})
 
 
 def test_names_are_spelled_as_users_write_them() -> None:
-    """The command line shows --rm3-terms, not rm3_terms."""
-    with pytest.raises(InputError, match="--rm3-terms has no effect without --rm3"):
-        check_options(["rm3_terms"], VALUES, lambda name: "--" + name.replace("_", "-"))
+    """The command line shows --duo-depth, not duo_depth."""
+    with pytest.raises(InputError, match="--duo-depth has no effect without --duo"):
+        check_options(["duo_depth"], VALUES, lambda name: "--" + name.replace("_", "-"))
 
 
 def test_every_rule_is_about_existing_options() -> None:
@@ -55,6 +56,7 @@ def test_every_rule_is_about_existing_options() -> None:
     for _, command in commands(group, "birchbark"):
         if not isinstance(command, click.Group):
             names |= {parameter.name for parameter in command.params}
+    names |= {field.name for field in fields(FirstStageOptions)}
     of_rankers = {field.name for field in fields(StageOptions)} - {"query_tokens"}
     assert of_rankers <= set(EXCLUDES["first_stage_only"])
     in_rules = {*FIRST_STAGE_OPTIONS, *NEEDS, *NEEDS_VALUE, *EXCLUDES}

@@ -14,25 +14,13 @@ from birchbark.errors import InputError
 
 FIRST_STAGE_OPTIONS = (
     "first_stage_model",
-    "k1",
-    "b",
-    "idf_documents",
     "match",
     "vector_set",
     "fields",
-    "field_bm25",
     "filters",
     "rm3",
-    "rm3_documents",
-    "rm3_terms",
-    "rm3_weight",
-    "rm3_max_df",
 )
 NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of which must be set
-    "rm3_documents": ("rm3",),
-    "rm3_terms": ("rm3",),
-    "rm3_weight": ("rm3",),
-    "rm3_max_df": ("rm3",),
     "duo_depth": ("duo",),
     "duo_aggregate": ("duo",),
     "duo_max_comparisons": ("duo",),
@@ -82,7 +70,6 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
         "duo_depth",
         "duo_aggregate",
         "duo_max_comparisons",
-        "stages",
         "precision",
         "scores",
         "budget",

@@ -314,10 +314,11 @@ def test_invalid_input_is_one_line(
         (("--segments", "windows:9/9"), "window overlap is out of range"),
         (("--aggregate", "best"), "unknown aggregation 'best'"),
         (("--first-stage-weight", "2"), "first-stage weight is out of range"),
-        (("--k1", "-1"), "k1 is out of range"),
+        (("--k1", "1"), "--k1 is a key of the file for --ranker now: expected k1 in [first_stage]"),
+        (("--ranker", "k1.toml"), "k1.toml: first_stage: k1 is out of range"),
+        (("--ranker", "none.toml"), "none.toml: no such file: expected a TOML file"),
         (("--depth", "0"), "depth is out of range"),
         (("--model", "nowhere"), "nowhere: no such model"),
-        (("--rm3-terms", "5"), "--rm3-terms has no effect without --rm3"),
         (
             ("--embedding", "none", "--embedding-weight", "0.2"),
             "--embedding-weight has no effect without an embedding",
@@ -335,13 +336,12 @@ def test_invalid_input_is_one_line(
         (("--embed-documents", "0"), "invalid --embed-documents: expected 1 or more, or all"),
         (("--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more, or all"),
         (
-            ("--read-segments", "2", "--max-segments", "5"),
+            ("--read-segments", "2", "--ranker", "max.toml"),
             "max_segments and max_length cannot be combined with reading only some segments",
         ),
-        (("--first-stage", "tfidf", "--k1", "2"), "--k1 has no effect with --first-stage tfidf"),
+        (("--first-stage", "tfidf", "--ranker", "k1.toml"), "k1 has no effect with model tfidf"),
         (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),
         (("--first-stage-only",), "--first-stage-only cannot be combined with --model"),
-        (("--max-segments", "0"), "0 is not in the range"),
         (("--embedding", "model", "--embedding-weight", "2"), "--embedding-weight is out of range"),
         (("--aggregate", "top:nan"), "invalid weights for the top segments"),
         (("--aggregate", "top:1,inf"), "invalid weights for the top segments"),
@@ -352,6 +352,8 @@ def test_invalid_input_is_one_line(
 def test_invalid_options(here: Path, options: tuple[str, ...], message: str) -> None:
     """Each option rejects invalid values and ineffective combinations."""
     birchbark("index", "docs.jsonl", "--to", "i")
+    Path("k1.toml").write_text("first_stage.k1 = -1")
+    Path("max.toml").write_text("[[stage]]\nmax_segments = 5")
     arguments = ("search", "i", "birch", "--model", "model", *options)
     result = CliRunner().invoke(group, arguments)
     assert message in str(result.exception) + result.output
@@ -448,22 +450,28 @@ def test_field_options(here: Path) -> None:
 
 
 def test_k1_and_b_by_field(here: Path) -> None:
-    """--field-bm25 works as in the library, and rejects invalid values."""
+    """A field's k1 and b in a ranker's file are those of the library; invalid ones are refused."""
     fields = ("--field", "title", "--field", "text")
     birchbark("index", "docs.jsonl", "--to", "i", *fields)
     command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", *fields)
-    birchbark(*command, "--field-bm25", "title=0.5/0", "--k1", "2", "--b", "1")
+    command = (*command, "--ranker", "r.toml")
+    table = "[first_stage]\nk1 = 2\nb = 1\nfield_bm25."
+    Path("r.toml").write_text(f"{table}title = {{ k1 = 0.5, b = 0 }}")
+    birchbark(*command)
     stage = FirstStage(BM25(2, 1), {"title": 1, "text": 1}, {"title": BM25(0.5, 0)})
     wanted = rank_queries(Index("i"), read_queries(Path("q.tsv")), stage).rankings
     assert read_run(Path("a.run")).rankings == {q: r for q, r in wanted.items() if len(r)}
     for wrong, stderr in (
-        ("title=1", "not a field's k1 and b"),
-        ("title=1/2", "b is out of range"),
-        ("body=1/0.5", "'body', which is not searched"),
+        ("title = { k1 = 1 }", "r.toml: first_stage.field_bm25.title.b: key is missing"),
+        ("title = { k1 = 1, b = 2 }", "b is out of range"),
+        ("body = { k1 = 1, b = 0.5 }", "'body', which is not searched"),
+        ("title = { k1 = 1, b = 1 }\nmodel = 'tfidf'", "k1 has no effect with model tfidf"),
     ):
-        assert stderr in birchbark(*command, "--field-bm25", wrong, status=2)[1]
-    stderr = birchbark(*command, "--field-bm25", "title=1/1", "--first-stage", "tfidf", status=2)[1]
-    assert "--field-bm25 has no effect with --first-stage tfidf" in stderr
+        Path("r.toml").write_text(table + wrong)
+        assert stderr in birchbark(*command, status=2)[1]
+    of_all = "title = { k1 = 1, b = 1 }\nfield_bm25.text = { k1 = 1, b = 0 }"
+    Path("r.toml").write_text(table + of_all)
+    assert "k1 and b have no effect: field_bm25 gives all" in birchbark(*command, status=2)[1]
 
 
 def test_search_without_bert(here: Path) -> None:
@@ -500,8 +508,10 @@ def test_unwritable_output_fails_first(here: Path) -> None:
 def test_equal_tags_and_equal_files(here: Path) -> None:
     """Runs with equal tags are shown with their files, and a file given twice counts once."""
     birchbark("index", "docs.jsonl", "--to", "i")
-    for name, k1 in (("a.run", "0.9"), ("b.run", "2")):
-        birchbark("retrieve", "i", "--queries", "q.tsv", "--output", name, "--k1", k1)
+    for name, k1 in (("a.run", "0.9"), ("b.run", "2.0")):
+        Path("r.toml").write_text(f"first_stage.k1 = {k1}")
+        command = ("retrieve", "i", "--queries", "q.tsv", "--output", name)
+        birchbark(*command, "--ranker", "r.toml")
     table = birchbark("evaluate", "qrels.txt", "a.run", "b.run", "./a.run")[0]
     assert "bm25 (b.run)" in table
     assert table.count("bm25 (") == 2

@@ -35,17 +35,20 @@ def test_truncation_is_reported(run: Path) -> None:
     """Tokens beyond a limit are counted in the summary and per query."""
     stderr = birchbark(*COMMAND, "--output", "b.run")[1]
     assert "not scored" not in stderr
-    more = ("--segments", "sentences", "--max-segments", "1", "--report", "r.tsv")
+    Path("limit.toml").write_text("[[stage]]\nmax_segments = 1\n")
+    limited = ("--ranker", "limit.toml")
+    more = ("--segments", "sentences", *limited, "--report", "r.tsv")
     stderr = birchbark(*COMMAND, "--output", "b.run", *more)[1]
     rows = table(run / "r.tsv")
     tokens = sum(int(row["truncated_tokens"]) for row in rows.values())
     documents = sum(int(row["truncated_documents"]) for row in rows.values())
     assert tokens > documents > 2
-    assert f"--max-segments or --max-length: {tokens} tokens of {documents} doc" in stderr
+    assert f"max_segments or max_length: {tokens} tokens of {documents} doc" in stderr
     assert rows["3"]["candidates"] == "0"
     assert rows["1"]["exact"] == "true"
-    stderr = birchbark(*COMMAND, "--output", "b.run", "--max-length", "2")[1]
-    assert "not scored, because of --max" in stderr
+    Path("limit.toml").write_text("[[stage]]\nmax_length = 2\n")
+    stderr = birchbark(*COMMAND, "--output", "b.run", *limited)[1]
+    assert "not scored, because of max" in stderr
     more = ("--report", "same", "--output", "same")
     assert "are the same file" in birchbark(*COMMAND, *more, status=2)[1]
 

@@ -15,9 +15,10 @@ from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError, InputError
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.pipeline.ranker_file import read_ranker
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
-from birchbark.pipeline.stage_options import StageOptions, parse_count, read_stages
+from birchbark.pipeline.stage_options import StageOptions, parse_count
 from birchbark.score import precision as precision_module
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
@@ -242,16 +243,16 @@ def test_options_of_an_embedding_need_one(tmp_path: Path, option: str) -> None:
     file = tmp_path / "s.toml"
     file.write_text(f"[[stage]]\nembedding = 'none'\n{option}\n")
     with pytest.raises(InputError, match=rf"stage\[1\]: {name} has no effect without an embed"):
-        read_stages(file, StageOptions())
+        read_ranker(file)
     file.write_text(f"[[stage]]\n{option}\n")
-    (options,) = read_stages(file, StageOptions())
+    _, (options,) = read_ranker(file)
     assert str(getattr(options, name)) in option
     file.write_text("[[stage]]\nread_segments = 3\nread_pairs = 'all'\n")
-    (options,) = read_stages(file, StageOptions())
+    _, (options,) = read_ranker(file)
     assert (options.read_segments, options.read_pairs) == ("3", "all")
     file.write_text("[[stage]]\nread_segments = 0\n")
     with pytest.raises(InputError, match=r"read_segments: out of range: expected 1 or more"):
-        read_stages(file, StageOptions())
+        read_ranker(file)
     file.write_text("[[stage]]\nread_documents = '0'\n")
     with pytest.raises(InputError, match="invalid read_documents: expected 1 or more, or"):
-        read_stages(file, StageOptions())
+        read_ranker(file)

@@ -257,7 +257,6 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
     )
     for options, message in (
         (["--first-stage", "dense", "--rm3"], "--rm3 has no effect with --first-stage dense"),
-        (["--first-stage", "dense", "--k1", "2"], "--k1 has no effect with --first-stage dense"),
         (["--first-stage", "dense", "--weighted"], "--weighted queries have no text"),
         (["--match", "near"], "unknown match 'near'"),
     ):

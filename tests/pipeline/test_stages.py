@@ -19,10 +19,11 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Answer
+from birchbark.pipeline.ranker_file import read_ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.stage_options import CHOICES, StageOptions, read_stages
+from birchbark.pipeline.stage_options import CHOICES, StageOptions
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -167,7 +168,7 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
         call = [str(word) for word in (*words, *more)]
         return CliRunner().invoke(group, call, catch_exceptions=False)
 
-    done = birchbark("--stages", tmp_path / "stages.toml", "--output", tmp_path / "one.run")
+    done = birchbark("--ranker", tmp_path / "stages.toml", "--output", tmp_path / "one.run")
     assert done.exit_code == 0, done.output
     birchbark("--depth", 20, "--aggregate", "mean", "--output", tmp_path / "a.run")
     words[words.index("--run") + 1] = tmp_path / "a.run"
@@ -177,17 +178,23 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
         assert ranking.doc_ids == other.rankings[query_id].doc_ids
 
 
-def test_keys_are_those_of_the_options() -> None:
-    """Names, defaults and choices agree with the options of birchbark rerank."""
+ONLY_IN_FILES = {"duo_depth", "duo_aggregate", "duo_max_comparisons", "first_stage_scale"}
+ONLY_IN_FILES |= {"max_segments", "max_length"}
+
+
+def test_options_are_keys_of_files() -> None:
+    """Names, defaults and choices of the options of birchbark rerank agree with the keys."""
     options = {option.name: option for option in command.params}
     needed = ["i", "--run", "r", "--queries", "q", "--output", "o"]
     given = command.make_context("rerank", needed).params
     for field in fields(StageOptions):
+        if field.name in ONLY_IN_FILES:
+            continue
         assert given[field.name] == field.default, field.name
         choices = getattr(options[field.name].type, "choices", None)
         assert (tuple(choices) if choices else None) == CHOICES.get(field.name), field.name
     once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
-    once |= {"evidence", "tag", "device", "stages", "threads", "scores", "shard_text"}
+    once |= {"evidence", "tag", "device", "ranker_file", "threads", "scores", "shard_text"}
     assert options.keys() - {field.name for field in fields(StageOptions)} == once
 
 
@@ -197,7 +204,7 @@ def test_keys_without_effect(engine: IndexEngine, run: Run, tmp_path: Path) -> N
     write_run(run, tmp_path / "bm25.run")
     (tmp_path / "q.tsv").write_text("0\tbirch\n")
     words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--queries"]
-    words += [tmp_path / "q.tsv", "--stages", tmp_path / "s.toml", "--output", tmp_path / "o.run"]
+    words += [tmp_path / "q.tsv", "--ranker", tmp_path / "s.toml", "--output", tmp_path / "o.run"]
     with pytest.raises(InputError, match=r"stage\[2\]: duo_depth has no effect without duo"):
         CliRunner().invoke(group, list(map(str, words)), catch_exceptions=False)
 
@@ -205,8 +212,8 @@ def test_keys_without_effect(engine: IndexEngine, run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"stage: key is missing"),
-        ("stage = []", "no stages"),
+        ("", r"no ranker: expected a table \[first_stage\], or tables \[\[stage\]\]"),
+        ("stage = []", "no ranker"),
         ("[[stage]]\ndepht = 3\n", r"stage\[1\].depht: unknown key.*one of model"),
         ("[[stage]]\n[[stage]]\ndepth = 0\n", r"stage\[2\].depth: out of range"),
         ("[[stage]]\nprecision = 'fp8'\n", r"stage\[1\].precision: unknown precision 'fp8'"),
@@ -217,4 +224,4 @@ def test_errors_in_a_file(tmp_path: Path, text: str, message: str) -> None:
     """The message names the file and the key."""
     (tmp_path / "s.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_stages(tmp_path / "s.toml", StageOptions())
+        read_ranker(tmp_path / "s.toml")

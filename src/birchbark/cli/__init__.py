@@ -37,6 +37,7 @@ COMMAND_NAMES = (
     "retrieve",
     "reformulate",
     "rerank",
+    "ranker",
     "cluster",
     "merge",
     "search",

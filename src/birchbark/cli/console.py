@@ -149,7 +149,7 @@ def report_stats(
         tokens = (
             f"{stats.truncated_tokens:,} tokens of {plural(stats.truncated_documents, 'document')}"
         )
-        notify(f"not scored, because of --max-segments or --max-length: {tokens}")
+        notify(f"not scored, because of max_segments or max_length: {tokens}")
     if stats.truncated_compared:
         tokens = f"{stats.truncated_compared:,} tokens"
         notify(f"truncated, because an input of the duo model holds two texts: {tokens}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.records import Query
     from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.match import Match
     from birchbark.retrieve.vector_match import VectorMatch
-    from birchbark.retrieve.weighting_model import WeightingModel
     from birchbark.score.session import SessionFactory
 
 
@@ -35,21 +32,34 @@ SECONDS_OF_A_LOST_SHARD = 180.0  # NFS keeps the locks of a lost client for 90
 
 
 def matching_and_stage(
-    first_stage_model: str, match: str | None, vector_set: str | None, **options: Any
+    ranker_file: Path | None,
+    *,
+    first_stage_model: str,
+    match: str | None,
+    vector_set: str | None,
+    fields: tuple[str, ...],
+    filters: tuple[str, ...],
+    rm3: bool,
 ) -> tuple[VectorMatch | None, FirstStage]:
-    """Return the VectorMatch and the FirstStage that the first-stage options describe.
+    """Return the VectorMatch and the FirstStage that options and the file of a ranker describe.
 
-    The VectorMatch is None if the options leave open whether vectors find candidates.
+    The VectorMatch is None if they leave open whether vectors find candidates.
     """
-    from birchbark.retrieve.match import OR
-    from birchbark.retrieve.vector_match import CandidateScores, parse_vector_match
+    from birchbark.pipeline.first_stage_options import FirstStageOptions
+    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.retrieve.rm3 import RM3
 
-    by_vectors = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF}
-    scores = by_vectors.get(first_stage_model, CandidateScores.FIRST_STAGE)
-    parsed = parse_vector_match(match or "", scores)
-    vector_match = replace(parsed, vectors=vector_set)
-    stage = first_stage(first_stage_model, vector_match.terms or OR, **options)
-    return vector_match if match or vector_match.used else None, stage
+    options = FirstStageOptions(
+        first_stage_model,
+        match=match,
+        vector_set=vector_set,
+        fields=parse_fields(fields),
+        filters=filters,
+        rm3=RM3() if rm3 else None,
+    )
+    if ranker_file is not None:
+        options, _ = read_ranker(ranker_file, options)
+    return options.make()
 
 
 def check_query_reading(match: VectorMatch | None) -> None:
@@ -65,86 +75,18 @@ def check_query_reading(match: VectorMatch | None) -> None:
                 )
 
 
-def first_stage(
-    first_stage_model: str,
-    match: Match,
-    *,
-    k1: float,
-    b: float,
-    idf_documents: str,
-    fields: tuple[str, ...],
-    field_bm25: tuple[str, ...],
-    filters: tuple[str, ...],
-    rm3: bool,
-    rm3_documents: int,
-    rm3_terms: int,
-    rm3_weight: float,
-    rm3_max_df: float,
-) -> FirstStage:
-    """Return the FirstStage that the options describe."""
-    from birchbark.retrieve.bm25 import BM25
-    from birchbark.retrieve.filters import parse_filters
-    from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.rm3 import RM3
-    from birchbark.retrieve.tfidf import TfIdf
-
-    weights = parse_fields(fields) if fields else None
-    model_of_field = parse_field_bm25(field_bm25, idf_documents)
-    searched = weights or {defaults.INDEXED_FIELD: 1.0}
-    if unknown := [name for name in model_of_field if name not in searched]:
-        raise InputError(
-            f"--field-bm25 names the field {unknown[0]!r}, which is not searched",
-            wanted=f"one of {', '.join(searched)}",
-        )
-    if model_of_field.keys() == searched.keys() and {"k1", "b"} & {*given_options()}:
-        raise InputError(
-            "--k1 and --b have no effect: --field-bm25 gives all searched fields their own"
-        )
-    return FirstStage(
-        TfIdf() if first_stage_model == "tfidf" else BM25(k1, b, idf_documents),
-        weights,
-        model_of_field,
-        match=match,
-        filters=parse_filters(filters),
-        expansion=RM3(rm3_documents, rm3_terms, rm3_weight, rm3_max_df) if rm3 else None,
-    )
-
-
 def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
     """Parse options NAME[=WEIGHT] into field → weight; the default weight is 1."""
     weights: dict[str, float] = {}
     for field in fields:
         name, _, weight = field.partition("=")
-        refuse_second(name, weights, "--field")
+        if name in weights:
+            raise InputError(f"--field is given twice for the field {name!r}", wanted="once")
         try:
             weights[name] = float(weight or 1)
         except ValueError:
             raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
     return weights
-
-
-def refuse_second(name: str, given: Collection[str], option: str) -> None:
-    """Raise InputError if an option was given before for the field `name`."""
-    if name in given:
-        raise InputError(f"{option} is given twice for the field {name!r}", wanted="once")
-
-
-def parse_field_bm25(
-    fields: tuple[str, ...], idf_documents: str = defaults.IDF_DOCUMENTS
-) -> dict[str, WeightingModel]:
-    """Parse options NAME=K1/B into field → BM25."""
-    from birchbark.retrieve.bm25 import BM25
-
-    models: dict[str, WeightingModel] = {}
-    for field in fields:
-        name, _, parameters = field.partition("=")
-        refuse_second(name, models, "--field-bm25")
-        try:
-            k1, b = map(float, parameters.split("/"))
-        except ValueError:
-            raise InputError("not a field's k1 and b", found=field, wanted="NAME=K1/B") from None
-        models[name] = BM25(k1, b, idf_documents)
-    return models
 
 
 def models_on(
@@ -164,20 +106,21 @@ def models_on(
 
 
 def make_rankers(
-    models: LoadedModels, stages: Path | None, *, auto_int8: bool = False, **options: Any
+    models: LoadedModels, ranker_file: Path | None, *, auto_int8: bool = False, **options: Any
 ) -> list[Ranker]:
-    """Return the Ranker that the options describe, or one per stage of the file `stages`.
+    """Return the Ranker that the options describe, or one per stage of the file.
 
     auto_int8: whether --precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.pipeline.load_rankers import make_ranker
-    from birchbark.pipeline.stage_options import StageOptions, check_embedding, read_stages
+    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.pipeline.stage_options import StageOptions, check_embedding
 
     base, given = StageOptions(**options), given_options()
-    if stages is None:
+    if ranker_file is None:
         base.check(given, spell_option)
         return [make_ranker(base, models, auto_int8=auto_int8)]
-    all_options = read_stages(stages, base)
+    _, all_options = read_ranker(ranker_file, stage=base)
     _check_used_by_stages(given, all_options)
     check_embedding(given, all_options, spell_option)
     rankers = []
@@ -185,7 +128,7 @@ def make_rankers(
         try:
             rankers.append(make_ranker(stage_options, models, auto_int8=auto_int8))
         except BirchbarkError as fault:
-            raise fault.at(f"{stages}: stage[{number}]") from None
+            raise fault.at(f"{ranker_file}: stage[{number}]") from None
     return rankers
 
 

@@ -63,7 +63,8 @@ def command(
     from birchbark.serve.background_sync import BackgroundSync
 
     check_given_options()
-    match, stage = matching_and_stage(**{name: choices.pop(name) for name in FIRST_STAGE_OPTIONS})
+    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
+    match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,

@@ -12,11 +12,10 @@ import click
 from birchbark import defaults
 from birchbark.cli.grouped_help import Decorator, option_group
 from birchbark.errors import InputError
-from birchbark.option_rules import NEEDS, check_options
+from birchbark.option_rules import check_options
 
 PATH = click.Path(path_type=Path)
 BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
-STAGE_SWITCHES = {"duo"}  # can be set in a stage of --stages FILE instead
 
 
 def option(*names: str, **settings: Any) -> Decorator:
@@ -117,7 +116,7 @@ query_file_options = option_group(
 )
 query_options = option_group(query_file_options, encoding_option("the query file"))
 
-_retrieval_options = option_group(
+_first_stage_options = option_group(
     option(
         "--first-stage",
         "first_stage_model",
@@ -125,15 +124,6 @@ _retrieval_options = option_group(
         default=defaults.FIRST_STAGE,
         help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors. "
         "rrf: reciprocal rank fusion of bm25 and dense.",
-    ),
-    option("--k1", default=defaults.BM25_K1, help="BM25: term-frequency saturation."),
-    option("--b", default=defaults.BM25_B, help="BM25: length normalisation, 0 to 1."),
-    option(
-        "--idf-documents",
-        type=click.Choice(["field", "all"]),
-        default=defaults.IDF_DOCUMENTS,
-        help="BM25: how a term's inverse document frequency is computed: from the documents that "
-        "have the searched field, or from all documents.",
     ),
     option(
         "--match",
@@ -161,13 +151,6 @@ _retrieval_options = option_group(
         f"{defaults.FILE_NAMES_WEIGHT:g}]",
     ),
     option(
-        "--field-bm25",
-        "field_bm25",
-        multiple=True,
-        metavar="NAME=K1/B",
-        help="BM25: k1 and b of one field, instead of --k1 and --b; repeat for several.",
-    ),
-    option(
         "--filter",
         "filters",
         multiple=True,
@@ -178,28 +161,9 @@ _retrieval_options = option_group(
         "language and modified; other fields need --keyword when they are indexed. Repeat for "
         "several fields.",
     ),
+    option("--rm3", is_flag=True, help="Expand queries with RM3."),
     title="First stage",
 )
-_expansion_options = option_group(
-    option("--rm3", is_flag=True, help="Expand queries with RM3."),
-    option(
-        "--rm3-documents", default=defaults.RM3_DOCUMENTS, help="RM3: number of feedback documents."
-    ),
-    option("--rm3-terms", default=defaults.RM3_TERMS, help="RM3: number of expansion terms."),
-    option(
-        "--rm3-weight",
-        default=defaults.RM3_ORIGINAL_WEIGHT,
-        help="RM3: weight of the original query, 0 to 1.",
-    ),
-    option(
-        "--rm3-max-df",
-        default=defaults.RM3_MAX_DF_SHARE,
-        help="RM3: ignore terms that occur in more than this share of documents.",
-    ),
-    title="Query expansion",
-)
-first_stage_options = option_group(_retrieval_options, _expansion_options)
-
 device_option = option(
     "--device",
     type=click.Choice(["cpu", "cuda"]),
@@ -255,6 +219,11 @@ _model_options = option_group(
         metavar="STORE",
         help="Folder in which BERT's scores are stored, so that none is computed twice.",
     ),
+    option(
+        "--duo",
+        metavar="MODEL",
+        help="Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
+    ),
     title="Models",
 )
 _evidence_options = option_group(
@@ -283,12 +252,6 @@ _evidence_options = option_group(
         default=defaults.FIRST_STAGE_WEIGHT,
         metavar="A",
         help="Interpolation weight: score = A · first stage + (1 - A) · evidence.",
-    ),
-    option(
-        "--first-stage-scale",
-        type=click.Choice(["raw", "max", "minmax"]),
-        default=defaults.FIRST_STAGE_SCALE,
-        help="How first-stage scores are scaled before interpolation.",
     ),
     title="Evidence",
 )
@@ -327,57 +290,20 @@ _reading_options = option_group(
         help="Number of candidates that the embedding reads if the index has only static vectors "
         "of them, or all; the others are judged by these.",
     ),
-    option(
-        "--max-segments",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Score only the first N segments of each document.  [default: all]",
-    ),
-    option(
-        "--max-length",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Truncate each segment to N tokens.  [default: no limit]",
-    ),
     query_tokens_option,
     title="How much is read",
 )
-_stage_options = option_group(
-    option(
-        "--duo",
-        metavar="MODEL",
-        help="Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
-    ),
-    option(
-        "--duo-depth",
-        default=defaults.DUO_DEPTH,
-        metavar="K",
-        help="Number of best documents to compare.",
-    ),
-    option(
-        "--duo-aggregate",
-        default=defaults.DUO_AGGREGATION,
-        metavar="METHOD",
-        help="How a document's comparisons are aggregated: sum, binary, min, max, or sample:M.",
-    ),
-    option(
-        "--duo-max-comparisons",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Fail before scoring if all queries together would need more than N comparisons.  "
-        "[default: no limit]",
-    ),
-    option(
-        "--stages",
-        type=PATH,
-        metavar="FILE",
-        help="TOML file of several rankers, one per table [[stage]]; each re-ranks the best "
-        "documents of the previous one. Keys are named like these options, which apply if a key is "
-        "missing.",
-    ),
-    title="Further re-ranking",
+ranker_file_option = option(
+    "--ranker",
+    "ranker_file",
+    type=PATH,
+    metavar="FILE",
+    help="TOML file with a table [first_stage], and a table [[stage]] for each re-ranking; "
+    "`birchbark ranker show` prints all keys, of which there are more than options. Options apply "
+    "where a key is missing.",
 )
-ranker_options = option_group(_model_options, _evidence_options, _reading_options, _stage_options)
+first_stage_options = option_group(_first_stage_options, ranker_file_option)
+ranker_options = option_group(_model_options, _evidence_options, _reading_options)
 
 
 def given_options() -> list[str]:
@@ -388,15 +314,8 @@ def given_options() -> list[str]:
 
 
 def check_given_options() -> None:
-    """Raise InputError if an option given on the command line has no effect or excludes another.
-
-    With --stages, `make_rankers` checks the options that require --embedding or --duo instead.
-    """
-    params = click.get_current_context().params
-    given = given_options()
-    if params.get("stages"):
-        given = [name for name in given if not STAGE_SWITCHES & set(NEEDS.get(name, ()))]
-    check_options(given, params, spell_option)
+    """Raise InputError if an option given on the command line has no effect or excludes another."""
+    check_options(given_options(), click.get_current_context().params, spell_option)
 
 
 def spell_option(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which commands of early releases are called otherwise now?"""
+"""Which commands and options of early releases are called otherwise now?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ REPLACED = {
     "pretrain": "birchbark train",
     "model pool": "birchbark.checkpoint.pool.pool_model, a function in Python",
     "model fill-mask": "birchbark.score.masked_lm.MaskedLanguageModel.fill, a function in Python",
+}
+REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → keys of a ranker's file
+    **{f"--{key}": f"{key} in [first_stage]" for key in ("k1", "b")},
+    "--idf-documents": "idf_documents in [first_stage]",
+    "--field-bm25": "field_bm25 in [first_stage], such as field_bm25.title = { k1 = 1.2, b = 0.3 }",
+    "--rm3-documents": "documents in [first_stage.rm3]",
+    "--rm3-terms": "terms in [first_stage.rm3]",
+    "--rm3-weight": "original_weight in [first_stage.rm3]",
+    "--rm3-max-df": "max_df_share in [first_stage.rm3]",
+    "--first-stage-scale": "first_stage_scale in [[stage]]",
+    "--max-segments": "max_segments in [[stage]]",
+    "--max-length": "max_length in [[stage]]",
+    "--duo-depth": "duo_depth in [[stage]]",
+    "--duo-aggregate": "duo_aggregate in [[stage]]",
+    "--duo-max-comparisons": "duo_max_comparisons in [[stage]]",
+    "--stages": "the tables [[stage]] of that file, as they were",
 }
 
 

@@ -27,6 +27,7 @@ from birchbark.cli.options import (
     index_argument,
     option,
     query_options,
+    ranker_file_option,
     ranker_options,
 )
 from birchbark.cli.shards import Part, shard_option, work_on_queries
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @option("--run", "run_file", required=True, type=PATH, help="Run to re-rank.")
 @query_options
 @option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
+@ranker_file_option
 @ranker_options
 @option(
     "--top",

@@ -78,6 +78,7 @@ def command(
     threads: int | None,
     tag: str | None,
     shard_text: str | None,
+    ranker_file: Path | None,
     **first_stage_choices: Any,
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
@@ -95,7 +96,7 @@ def command(
     for target in part.targets:
         check_writable(part.file(target))
     every = load_queries(queries, topic_fields, encoding)
-    match, stage = matching_and_stage(**first_stage_choices)
+    match, stage = matching_and_stage(ranker_file, **first_stage_choices)
     check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
     if match is not None:
@@ -105,7 +106,7 @@ def command(
     if part.shard:
         settings = {
             **{"depth": depth, "weighted": weighted, "tag": tag, "query_tokens": query_tokens},
-            **first_stage_choices,
+            **{"first_stage": repr(stage), "match": repr(match)},
         }
         models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
         work = work_on_queries(engine.index, every, models, settings)
@@ -166,7 +167,7 @@ def _rank_by_terms(
                 lines.append(f"{query.query_id}\t{ratio:.6f}\t{format_weighted(expanded)}\n")
             advance(1)
     if unexpanded:
-        notify(f"note: queries to which RM3 added no term: {unexpanded} (see --rm3-max-df)")
+        notify(f"note: queries to which RM3 added no term: {unexpanded} (see max_df_share)")
     if short:
         notify(
             "note: queries with fewer terms than --match requires: "

@@ -102,7 +102,7 @@ def command(
         raise InputError("--min-probability has no effect with --first-stage-only")
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    match, stage = matching_and_stage(**first_stage_choices)
+    match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
     if match is not None:
         match = replace(match, query_tokens=choices["query_tokens"])
     if first_stage_only:

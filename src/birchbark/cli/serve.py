@@ -188,7 +188,7 @@ def command(
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
     first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    vector_match, stage = matching_and_stage(**first_stage_choices)
+    vector_match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,

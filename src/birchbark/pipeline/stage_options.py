@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
@@ -144,19 +143,6 @@ def parse_count(text: str, name: str) -> int | None:
 
 
 NAMES = tuple(field.name for field in fields(StageOptions))
-
-
-def read_stages(path: Path, default: StageOptions) -> list[StageOptions]:
-    """Read the [[stage]] sections of a TOML file, in order; `default` gives missing keys.
-
-    Raises InputError, which names the file and the key, if one of them is invalid.
-    """
-    top = Section.read(path)
-    stages = [default.updated(section) for section in top.sections("stage")]
-    top.reject_unknown_keys()
-    if not stages:
-        raise InputError("no stages", where=str(path), wanted="one or more [[stage]] sections")
-    return stages
 
 
 def _value(section: Section, name: str, default: Any) -> Any:

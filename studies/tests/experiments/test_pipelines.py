@@ -1,4 +1,4 @@
-"""Does each row equal `rerank --stages` with the same stages, and are costs counted right?"""
+"""Does each row equal `rerank --ranker` with the same stages, and are costs counted right?"""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
     )
     model = study.read().experiment.models[0]
     arguments = ["rerank", root / "index", "--run", root / "first.run", "--queries", root / "q.tsv"]
-    arguments += ["--model", model, "--stages", root / "stages.toml", "--output", root / "deep.run"]
+    arguments += ["--model", model, "--ranker", root / "stages.toml", "--output", root / "deep.run"]
     done = CliRunner().invoke(group, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     expected = read_run(root / "deep.run").rankings

@@ -1,6 +1,6 @@
 """How effective are multi-stage pipelines, and what do they cost?
 
-Each row equals the output of `birchbark rerank --stages` with the same stages, except rows with
+Each row equals the output of `birchbark rerank --ranker` with the same stages, except rows with
 `vectors`, whose candidates also come from vectors, and rows with a table `tuned`, whose
 weights are chosen by cross-validation. Stages read everything unless the recipe sets read = "plan".
 """

@@ -1,0 +1,56 @@
+"""`birchbark ranker`: what does the file of a ranker say, and is it right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH
+from birchbark.show.plural import plural
+
+
+@click.group(
+    epilog="Example: birchbark ranker show > ranker.toml",
+    short_help="Show or check the file of a ranker.",
+)
+def command() -> None:
+    """Show or check the file that --ranker names for search, serve, mcp, retrieve and rerank."""
+
+
+@command.command(
+    epilog="Examples: birchbark ranker show > ranker.toml; birchbark ranker show ranker.toml",
+    short_help="Print all keys and their values.",
+)
+@click.argument("file", type=PATH, required=False)
+def show(file: Path | None) -> None:
+    """Print the ranker in FILE with all its keys, or the default ranker, as a file to edit.
+
+    Keys that are not set have defaults that depend on the model or the index.
+    """
+    from birchbark.pipeline.first_stage_options import FirstStageOptions
+    from birchbark.pipeline.ranker_file import as_toml, read_ranker
+    from birchbark.pipeline.stage_options import StageOptions
+
+    default = FirstStageOptions(), [StageOptions()]
+    click.echo(as_toml(*(read_ranker(file) if file else default)), nl=False)
+
+
+@command.command(
+    epilog="Example: birchbark ranker check ranker.toml",
+    short_help="Check a file without ranking.",
+)
+@click.argument("file", type=PATH)
+def check(file: Path) -> None:
+    """Check the ranker in FILE: its keys, their values, and whether its models are here."""
+    from birchbark.checkpoint.locate import locate
+    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.pipeline.stage_options import NONE
+
+    _, stages = read_ranker(file)
+    for stage in stages:
+        for model in (stage.model, stage.embedding, stage.duo):
+            if model and model != NONE:
+                locate(model)
+    notify(f"{file}: {plural(len(stages), 're-ranking stage')}, no fault found")

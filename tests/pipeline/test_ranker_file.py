@@ -1,0 +1,111 @@
+"""Is the file of a ranker read, shown and checked as written?"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.errors import InputError
+from birchbark.pipeline.first_stage_options import FirstStageOptions
+from birchbark.pipeline.ranker_file import as_toml, read_ranker
+from birchbark.pipeline.stage_options import StageOptions
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rm3 import RM3
+from conftest import write_bert
+
+WHOLE = """
+[first_stage]
+k1 = 1.5
+idf_documents = "all"
+match = "nearest:20+and"
+vector_set = "vectors"
+fields = { title = 2, "ein Feld" = 0.5 }
+field_bm25.title = { k1 = 1, b = 0.3 }
+filters = ["type=pdf"]
+rm3 = { terms = 30, max_df_share = 0.2 }
+
+[[stage]]
+depth = 50
+read_segments = 2
+
+[[stage]]
+duo = "model \\" of two"
+duo_depth = 3
+embedding = "none"
+"""
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    """A ranker that is shown is read as the same ranker."""
+    file = tmp_path / "r.toml"
+    for text in (WHOLE, "first_stage = {}", "[first_stage]\nmodel = 'dense'", "[[stage]]"):
+        file.write_text(text)
+        read = read_ranker(file)
+        file.write_text(as_toml(*read))
+        assert read_ranker(file) == read
+        assert all(f"{field.name} " in as_toml(*read) for field in fields(StageOptions))
+
+
+def test_each_key_has_its_effect(tmp_path: Path) -> None:
+    """The first stage that is made has the values of the file."""
+    (tmp_path / "r.toml").write_text(WHOLE)
+    options, stages = read_ranker(tmp_path / "r.toml")
+    match, stage = options.make()
+    assert match and (match.count, match.vectors) == (20, "vectors")
+    assert stage.model == BM25(1.5, idf_documents="all")
+    assert stage.fields == {"title": 2, "ein Feld": 0.5}
+    assert stage.field_models == {"title": BM25(1, 0.3, "all")}
+    assert stage.filters == {"type": "pdf"}
+    assert stage.expansion == RM3(terms=30, max_df_share=0.2)
+    assert [(stage.depth, stage.read_segments) for stage in stages] == [(50, "2"), (100, None)]
+
+
+def test_options_apply_where_a_key_is_missing(tmp_path: Path) -> None:
+    """Of the first stage and of each other; a file without stages has one."""
+    (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n")
+    options, (stage,) = read_ranker(
+        tmp_path / "r.toml", FirstStageOptions("rrf", k1=2, rm3=RM3()), StageOptions(depth=7)
+    )
+    assert (options.model, options.k1, options.rm3) == ("rrf", 1.5, RM3())
+    assert stage == StageOptions(depth=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("first_stage = 3", "first_stage: wrong type"),
+        ("[first_stage]\nk2 = 1", "first_stage.k2: unknown key"),
+        ("[first_stage]\nmodel = 'dense'\nrm3 = {}", "rm3 has no effect with model dense"),
+        ("[first_stage]\nmodel = 'lm'", "unknown model 'lm': expected one of bm25, tfidf"),
+        ("[first_stage]\nrm3 = true", "first_stage.rm3: wrong type"),
+        ("[first_stage]\nrm3 = { original_weight = 2 }", "original_weight is out of range"),
+        ("[first_stage]\nfields = { a = 'x' }", "first_stage.fields.a: wrong type"),
+        ("[first_stage]\nmatch = 'near'", "first_stage: unknown match 'near'"),
+        ("[rm3]", "no ranker"),
+        ("[first_stage]\n[other]", "other: unknown key"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
+    """With the file and the key."""
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=rf"r\.toml: .*{message}"):
+        read_ranker(tmp_path / "r.toml")
+
+
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`show` prints a file that `check` accepts, unless a model is missing."""
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(group, ["ranker", "show"])
+    Path("r.toml").write_text(shown.stdout)
+    assert CliRunner().invoke(group, ["ranker", "show", "r.toml"]).stdout == shown.stdout
+    done = CliRunner().invoke(group, ["ranker", "check", "r.toml"])
+    assert (done.exit_code, done.stderr) == (0, "r.toml: 1 re-ranking stage, no fault found\n")
+    write_bert(tmp_path / "one", labels=1)
+    Path("r.toml").write_text("[[stage]]\nmodel = 'one'\nduo = 'two'\n")
+    assert "two: no such model" in str(
+        CliRunner().invoke(group, ["ranker", "check", "r.toml"]).exception
+    )
