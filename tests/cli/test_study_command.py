@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from runpy import run_module
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 from click.testing import CliRunner
 
+from birchbark import cli
 from birchbark.errors import MissingPackageError
 
 
 def test_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its arguments, and also where help is asked for."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
-    command = run_module("birchbark.cli.study")["command"]
+    command = run_path(str(Path(cli.__file__).parent / "study.py"))["command"]
     for arguments in (["list"], ["run", "birch-time", "--output", "out"], ["--help"], []):
         refused = CliRunner().invoke(command, arguments).exception
         assert isinstance(refused, MissingPackageError)
