@@ -317,6 +317,11 @@ def test_invalid_input_is_one_line(
         (("--k1", "1"), "--k1 is a key of the file for --ranker now: expected k1 in [first_stage]"),
         (("--ranker", "k1.toml"), "k1.toml: first_stage: k1 is out of range"),
         (("--ranker", "none.toml"), "none.toml: no such file: expected a TOML file"),
+        (
+            ("--ranker", "or.toml", "--embedding", "model", "--embedding-weight", "2"),
+            "--embedding-w",
+        ),
+        (("--ranker", "or.toml", "--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more"),
         (("--depth", "0"), "depth is out of range"),
         (("--model", "nowhere"), "nowhere: no such model"),
         (
@@ -353,6 +358,7 @@ def test_invalid_options(here: Path, options: tuple[str, ...], message: str) -> 
     """Each option rejects invalid values and ineffective combinations."""
     birchbark("index", "docs.jsonl", "--to", "i")
     Path("k1.toml").write_text("first_stage.k1 = -1")
+    Path("or.toml").write_text("first_stage.match = 'or'")
     Path("max.toml").write_text("[[stage]]\nmax_segments = 5")
     arguments = ("search", "i", "birch", "--model", "model", *options)
     result = CliRunner().invoke(group, arguments)

@@ -12,7 +12,6 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.option_rules import NEEDS
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -117,29 +116,18 @@ def make_rankers(
     from birchbark.pipeline.stage_options import StageOptions, check_embedding
 
     base, given = StageOptions(**options), given_options()
-    if ranker_file is None:
+    stages = read_ranker(ranker_file, stage=base)[1] if ranker_file else [base]
+    if stages == [base]:  # the file has none of its own
         base.check(given, spell_option)
         return [make_ranker(base, models, auto_int8=auto_int8)]
-    _, all_options = read_ranker(ranker_file, stage=base)
-    _check_used_by_stages(given, all_options)
-    check_embedding(given, all_options, spell_option)
+    check_embedding(given, stages, spell_option)
     rankers = []
-    for number, stage_options in enumerate(all_options, 1):
+    for number, stage in enumerate(stages, 1):
         try:
-            rankers.append(make_ranker(stage_options, models, auto_int8=auto_int8))
+            rankers.append(make_ranker(stage, models, auto_int8=auto_int8))
         except BirchbarkError as fault:
             raise fault.at(f"{ranker_file}: stage[{number}]") from None
     return rankers
-
-
-def _check_used_by_stages(given: Sequence[str], all_options: Sequence[object]) -> None:
-    """Raise InputError if an option given on the command line affects none of the stages."""
-    for name in given:
-        for needed in NEEDS.get(name, ()):
-            if not any(getattr(options, needed, True) for options in all_options):
-                raise InputError(
-                    f"{spell_option(name)} has no effect: no stage has {spell_option(needed)}"
-                )
 
 
 @contextmanager
