@@ -101,6 +101,7 @@ MAY_IMPORT = {
         "cluster",
         "combine",
         "option_rules",
+        "section",
         "artifact",
         "collection",
         "compiled",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from birchbark import InputError
+from birchbark.artifact import refuse_existing
 from birchbark.cli.cluster import enter
 from birchbark.cli.console import notify, progress
 
@@ -44,6 +45,9 @@ class TrainsOnCluster(click.Command):
         recipe, cache = parsed.params["recipe"], parsed.params["cache"]
         if recipe.is_dir():
             raise InputError("a folder of recipes", wanted="one recipe", found=str(recipe))
+        if (output := parsed.params["output"]) is None:
+            raise InputError("no folder to write to", wanted="--output DIR")
+        refuse_existing(output, replace=parsed.params["replace"])
         if cache is None:
             raise InputError(
                 "no folder for trained models", wanted="--cache DIR, which all nodes see"

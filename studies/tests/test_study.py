@@ -404,13 +404,16 @@ def test_list_of_recipes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_recipes_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name means a recipe of the package, unless there is a file; another is refused."""
+    """A name means a recipe of the package, also if a folder is called so; others are paths."""
     monkeypatch.chdir(tmp_path)
     listed = CliRunner().invoke(group, ["study", "list"]).stdout
     assert {line.split()[0] for line in listed.splitlines()} == {x.stem for x in RECIPES.iterdir()}
     assert recipe_path("birch-time") == RECIPES / "birch-time.toml"
     Path("birch-time").mkdir()
-    assert recipe_path("birch-time") == Path("birch-time")
+    assert recipe_path("birch-time") == RECIPES / "birch-time.toml"
+    assert recipe_path("./birch-time") == Path("birch-time")
+    assert results_folder(RECIPES) == RECIPES.parents[1] / "results"
+    assert results_folder(Path("birch-time")) == Path("birch-time/results")
     for wrong in ("birch", "../recipes/birch-time"):
         with pytest.raises(InputError, match="no such recipe: expected a TOML file"):
             recipe_path(wrong)

@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.ranker_file import as_toml, read_ranker
+from birchbark.pipeline.ranker_file import as_toml, ranker_of, read_ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3
+from birchbark.section import Section
 from conftest import write_bert
 
 WHOLE = """
@@ -33,7 +34,7 @@ depth = 50
 read_segments = 2
 
 [[stage]]
-duo = "model \\" of two"
+duo = "model \\" of 😀 \\u007f two"
 duo_depth = 3
 embedding = "none"
 """
@@ -67,11 +68,11 @@ def test_each_key_has_its_effect(tmp_path: Path) -> None:
 def test_options_apply_where_a_key_is_missing(tmp_path: Path) -> None:
     """Of the first stage and of each other; a file without stages has one."""
     (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n")
-    options, (stage,) = read_ranker(
-        tmp_path / "r.toml", FirstStageOptions("rrf", k1=2, rm3=RM3()), StageOptions(depth=7)
-    )
+    file = Section.read(tmp_path / "r.toml")
+    first_stage, stage = FirstStageOptions("rrf", k1=2, rm3=RM3()), StageOptions(depth=7)
+    options, stages = ranker_of(file, first_stage, stage, ["depth", "rm3"])
     assert (options.model, options.k1, options.rm3) == ("rrf", 1.5, RM3())
-    assert stage == StageOptions(depth=7)
+    assert stages == [stage]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,8 @@ def test_options_apply_where_a_key_is_missing(tmp_path: Path) -> None:
         ("[first_stage]\nrm3 = { original_weight = 2 }", "original_weight is out of range"),
         ("[first_stage]\nfields = { a = 'x' }", "first_stage.fields.a: wrong type"),
         ("[first_stage]\nmatch = 'near'", "first_stage: unknown match 'near'"),
-        ("[rm3]", "no ranker"),
+        ("[rm3]", "rm3: unknown key"),
+        ("[[stages]]", "stages: unknown key"),
         ("[first_stage]\n[other]", "other: unknown key"),
     ],
 )
@@ -96,6 +98,24 @@ def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
         read_ranker(tmp_path / "r.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("[first_stage]\nmodel = 'bm25'", "first_stage_model"),
+        ("[first_stage]\nmatch = 'or'", "match"),
+        ("[[stage]]\ndepth = 3\n[[stage]]\ndepth = 2", "depth"),
+    ],
+)
+def test_an_option_that_the_file_sets_is_refused(tmp_path: Path, text: str, given: str) -> None:
+    """It would have no effect; one that a stage leaves open has one."""
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=f"{given} has no effect: .*r.toml: .* is set"):
+        ranker_of(Section.read(tmp_path / "r.toml"), given=[given])
+    (tmp_path / "r.toml").write_text(f"{text}\n[[stage]]\n")
+    if given == "depth":
+        ranker_of(Section.read(tmp_path / "r.toml"), given=[given])
+
+
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`show` prints a file that `check` accepts, unless a model is missing."""
     monkeypatch.chdir(tmp_path)
@@ -103,7 +123,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("r.toml").write_text(shown.stdout)
     assert CliRunner().invoke(group, ["ranker", "show", "r.toml"]).stdout == shown.stdout
     done = CliRunner().invoke(group, ["ranker", "check", "r.toml"])
-    assert (done.exit_code, done.stderr) == (0, "r.toml: 1 re-ranking stage, no fault found\n")
+    assert (done.exit_code, done.stderr) == (0, "r.toml: no fault found\n")
     write_bert(tmp_path / "one", labels=1)
     Path("r.toml").write_text("[[stage]]\nmodel = 'one'\nduo = 'two'\n")
     assert "two: no such model" in str(

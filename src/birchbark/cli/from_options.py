@@ -12,6 +12,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
+from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from birchbark.retrieve.first_stage import FirstStage
     from birchbark.retrieve.vector_match import VectorMatch
     from birchbark.score.session import SessionFactory
+    from birchbark.section import Section
 
 
 # How long a shard waits for the process of a lost node, which may still hold its score store.
@@ -31,7 +33,7 @@ SECONDS_OF_A_LOST_SHARD = 180.0  # NFS keeps the locks of a lost client for 90
 
 
 def matching_and_stage(
-    ranker_file: Path | None,
+    ranker_file: Section | None,
     *,
     first_stage_model: str,
     match: str | None,
@@ -45,7 +47,7 @@ def matching_and_stage(
     The VectorMatch is None if they leave open whether vectors find candidates.
     """
     from birchbark.pipeline.first_stage_options import FirstStageOptions
-    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.pipeline.ranker_file import ranker_of
     from birchbark.retrieve.rm3 import RM3
 
     options = FirstStageOptions(
@@ -57,7 +59,8 @@ def matching_and_stage(
         rm3=RM3() if rm3 else None,
     )
     if ranker_file is not None:
-        options, _ = read_ranker(ranker_file, options)
+        given = [name for name in given_options() if name in FIRST_STAGE_OPTIONS]
+        options, _ = ranker_of(ranker_file, options, given=given, spell=spell_option)
     return options.make()
 
 
@@ -105,28 +108,28 @@ def models_on(
 
 
 def make_rankers(
-    models: LoadedModels, ranker_file: Path | None, *, auto_int8: bool = False, **options: Any
+    models: LoadedModels, ranker_file: Section | None, *, auto_int8: bool = False, **options: Any
 ) -> list[Ranker]:
     """Return the Ranker that the options describe, or one per stage of the file.
 
     auto_int8: whether --precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.pipeline.load_rankers import make_ranker
-    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.pipeline.ranker_file import ranker_of
     from birchbark.pipeline.stage_options import StageOptions, check_embedding
 
-    base, given = StageOptions(**options), given_options()
-    stages = read_ranker(ranker_file, stage=base)[1] if ranker_file else [base]
-    if stages == [base]:  # the file has none of its own
+    base, given = StageOptions(**options), [name for name in given_options() if name in options]
+    if ranker_file is None or "stage" not in ranker_file.keys:
         base.check(given, spell_option)
         return [make_ranker(base, models, auto_int8=auto_int8)]
+    _, stages = ranker_of(ranker_file, stage=base, given=given, spell=spell_option)
     check_embedding(given, stages, spell_option)
     rankers = []
     for number, stage in enumerate(stages, 1):
         try:
             rankers.append(make_ranker(stage, models, auto_int8=auto_int8))
         except BirchbarkError as fault:
-            raise fault.at(f"{ranker_file}: stage[{number}]") from None
+            raise fault.at(ranker_file.where(f"stage[{number}]")) from None
     return rankers
 
 

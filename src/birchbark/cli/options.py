@@ -13,6 +13,7 @@ from birchbark import defaults
 from birchbark.cli.grouped_help import Decorator, option_group
 from birchbark.errors import InputError
 from birchbark.option_rules import check_options
+from birchbark.section import Section
 
 PATH = click.Path(path_type=Path)
 BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
@@ -297,10 +298,10 @@ ranker_file_option = option(
     "--ranker",
     "ranker_file",
     type=PATH,
+    callback=lambda _context, _parameter, path: path and Section.read(path),
     metavar="FILE",
     help="TOML file with a table [first_stage], and a table [[stage]] for each re-ranking; "
-    "`birchbark ranker show` prints all keys, of which there are more than options. Options apply "
-    "where a key is missing.",
+    "`birchbark ranker show` prints all keys. Options apply where the file leaves a key out.",
 )
 first_stage_options = option_group(_first_stage_options, ranker_file_option)
 ranker_options = option_group(_model_options, _evidence_options, _reading_options)

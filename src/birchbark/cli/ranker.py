@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH
-from birchbark.show.plural import plural
+from birchbark.errors import BirchbarkError
 
 
 @click.group(
@@ -43,14 +44,17 @@ def show(file: Path | None) -> None:
 )
 @click.argument("file", type=PATH)
 def check(file: Path) -> None:
-    """Check the ranker in FILE: its keys, their values, and whether its models are here."""
-    from birchbark.checkpoint.locate import locate
+    """Check the ranker in FILE: its keys, their values, and whether its models are here and fit."""
+    from birchbark.cli.from_options import models_on
+    from birchbark.pipeline.load_rankers import make_ranker
     from birchbark.pipeline.ranker_file import read_ranker
-    from birchbark.pipeline.stage_options import NONE
+    from birchbark.score.lazy_session import when_needed
 
     _, stages = read_ranker(file)
-    for stage in stages:
-        for model in (stage.model, stage.embedding, stage.duo):
-            if model and model != NONE:
-                locate(model)
-    notify(f"{file}: {plural(len(stages), 're-ranking stage')}, no fault found")
+    models = models_on(defaults.DEVICE, None, when_needed)
+    for number, stage in enumerate(stages, 1):
+        try:
+            make_ranker(stage, models)
+        except BirchbarkError as fault:
+            raise fault.at(f"{file}: stage[{number}]") from None
+    notify(f"{file}: no fault found")

@@ -124,6 +124,7 @@ def command(
         models = [model.fingerprint for model in (*scorers, *duos)]
         paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
         settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
+        settings["ranker_file"] = (file := settings["ranker_file"]) and file.path
         settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
         settings["embedding_weight"] = [ranker.embedding_weight for ranker in rankers]
         work = work_on_queries(opened, every, models, settings)

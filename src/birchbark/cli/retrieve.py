@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from birchbark.records import Query, Ranking
     from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
+    from birchbark.section import Section
 
 
 @click.command(
@@ -78,7 +79,7 @@ def command(
     threads: int | None,
     tag: str | None,
     shard_text: str | None,
-    ranker_file: Path | None,
+    ranker_file: Section | None,
     **first_stage_choices: Any,
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""

@@ -67,7 +67,7 @@ class FirstStageOptions:
         )
         section.reject_unknown_keys()
         try:
-            options.check(section.keys)
+            options.check([*section.keys, *(["rm3"] if options.rm3 else [])])
             options.make()
         except InputError as fault:
             raise fault.at(section.where()) from None

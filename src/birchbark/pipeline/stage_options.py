@@ -47,7 +47,7 @@ CHOICES = {
 class StageOptions:
     """The options of one stage as users write them; `make_ranker` turns them into a ranker.
 
-    Names and defaults are those of `birchbark rerank`. segments, aggregate, embedding,
+    Some are options of the command line, too. segments, aggregate, embedding,
     embedding_weight, read_segments, read_pairs: None for the default, which depends on the model.
     For models that score segments it is passages of 120 words, topmean:1,0.5,0.25, the bundled
     embedding model (unless the model is an embedding model itself) with the weight that the model

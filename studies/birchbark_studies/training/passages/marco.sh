@@ -34,7 +34,8 @@ documents test train 16 1 200000
 
 # All windows of the first 40 documents by BM25, with the document's label.
 birchbark index "$work/train.docs.tsv" --to "$work/train.index"
-birchbark retrieve "$work/train.index" --queries "$work/train.queries.tsv" --k1 1.2 --b 0.75 \
+printf '[first_stage]\nk1 = 1.2\nb = 0.75\n' > "$work/bm25.toml"
+birchbark retrieve "$work/train.index" --queries "$work/train.queries.tsv" --ranker "$work/bm25.toml" \
   --depth 40 --output "$work/train.run"
 birchbark pairs judged "$work/train.docs.tsv" --queries "$work/train.queries.tsv" \
   --qrels "$work/train.qrels" --run "$work/train.run" --ranks 1-40 --all-ranked \
