@@ -204,7 +204,8 @@ def test_the_readmes_command_works(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     for text, name in notes:
         (tmp_path / name).write_text(text)
-    with running(*arguments.split(), cwd=tmp_path) as (port, _):
+    folder = arguments.strip().replace("~/Documents", "notes")
+    with running(folder, cwd=tmp_path) as (port, _):
         query = {"query": "how long do I have to return a parcel"}
         answer = ask(port, "POST", "/search", query)[1]
         assert answer["hits"][0]["doc_id"] == "returns.txt"

@@ -44,10 +44,10 @@ def load_ranker(**options: Any) -> Ranker:
     Args:
         options: Keys of such a table (`birchbark ranker show`), with the same defaults: model,
             pooling, depth, segments, aggregate, first_stage_weight, first_stage_scale,
-            max_segments, max_length, query_tokens, embedding, read_segments, read_documents, read_pairs, embed_segments,
-            embed_documents, embedding_weight, duo, duo_depth, duo_aggregate, duo_max_comparisons
-            and precision; for example `segments="paragraphs"`. Numbers of segments, documents and
-            pairs to read can also be "all".
+            max_segments, max_length, query_tokens, embedding, read_segments, read_documents,
+            read_pairs, embed_segments, embed_documents, embedding_weight, duo, duo_depth,
+            duo_aggregate, duo_max_comparisons and precision; for example `segments="paragraphs"`.
+            Numbers of segments, documents and pairs to read can also be "all".
 
     Returns:
         The ranker, whose attributes say what it reads and how it combines scores.
