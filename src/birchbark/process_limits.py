@@ -19,6 +19,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+SECRETS = ("BIRCHBARK_API_KEY", "HF_TOKEN")  # variables that no such process inherits
 PACKAGES = Path(__file__).parents[1]  # where birchbark is
 
 
@@ -29,13 +30,14 @@ def start_limited(module: str, memory: int, seconds: int, stderr: int) -> subpro
     Raises OSError.
     """
     paths = filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH")))
+    inherited = {name: text for name, text in os.environ.items() if name not in SECRETS}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, str(memory), str(seconds)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
         # numpy's library reserves memory for each thread that it may start
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+        env={**inherited, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,
     )
 

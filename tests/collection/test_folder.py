@@ -298,9 +298,11 @@ def test_a_file_that_unpacks_to_too_much_is_listed(
     monkeypatch.setattr(lines, "MAX_FILE", 1000)
     zeros = gzip.compress(bytes(1_000_000))
     fill(tmp_path, {"a.txt.gz": zeros, "b.txt": "y" * 1000, "c.txt": "z" * 1001})
+    (tmp_path / "d.txt.gz").write_bytes(gzip.compress(b"d"))
+    os.truncate(tmp_path / "d.txt.gz", 1 << 40)  # zeros that need no space
     intake = Intake()
     assert [document.doc_id for document in read(tmp_path, intake)] == ["b.txt"]
-    assert [error.wanted for error in intake.skipped] == 2 * ["at most 1,000 bytes, unpacked"]
+    assert [error.wanted for error in intake.skipped] == 3 * ["at most 1,000 bytes, unpacked"]
 
 
 def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import gc
 import gzip
 import lzma
 import os
+import random
 import re
 import sys
 import warnings
@@ -19,7 +20,13 @@ from hypothesis import strategies as st
 
 from birchbark.collection.parsing import lines
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import UTF8_BOM, binary_lines, decode, parse_file
+from birchbark.collection.parsing.lines import (
+    BLOCK_SIZE,
+    UTF8_BOM,
+    binary_lines,
+    decode,
+    parse_file,
+)
 from birchbark.errors import InputError, MissingPackageError
 
 # Until gzipped files are closed (test_files_are_closed), their warnings are no test's business.
@@ -179,6 +186,29 @@ def test_lines_in_memory_are_limited(file: Path, monkeypatch: pytest.MonkeyPatch
         lines.lines_in_memory(file)
     file.write_bytes(b"a\nb\n")
     assert lines.lines_in_memory(file) == [(1, b"a"), (2, b"b")]
+
+
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress])
+@pytest.mark.parametrize("padding", [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, 3 * BLOCK_SIZE])
+def test_streams_may_be_padded(
+    file: Path, compress: Callable[[bytes], bytes], padding: int
+) -> None:
+    """With any number of zeros, between them and at the end."""
+    file.write_bytes(compress(b"one") + bytes(padding) + compress(b"two") + bytes(padding))
+    assert lines.read_decompressed(file) == b"onetwo"
+
+
+def test_unix_compress_unpacks_no_more_than_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more is read as soon as there is too much."""
+    ncompress = pytest.importorskip("ncompress")
+    (tmp_path / "a.Z").write_bytes(ncompress.compress(random.Random(0).randbytes(1_000_000)))
+    monkeypatch.setattr(lines, "MAX_FILE", 1000)
+    with (tmp_path / "a.Z").open("rb") as raw:
+        with pytest.raises(InputError, match="too large"):
+            lines._from_unix_compress(raw)
+        assert raw.tell() < 500_000
 
 
 def test_gzip_in_several_members_is_one_file(tmp_path: Path) -> None:

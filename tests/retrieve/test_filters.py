@@ -129,6 +129,13 @@ def test_malformed_filters(index: Index, text: str) -> None:
         rank_query(index, "bee", FirstStage(filters={"kind": text}))
 
 
+def test_alternatives_are_limited() -> None:
+    """Equal ones count once in what is looked up."""
+    assert Filter.parse("a|" * 999 + "b") == Filter(values=("a", "b"))
+    with pytest.raises(InputError, match="too many alternatives: expected at most 1,000,"):
+        Filter.parse("a|" * 1000 + "b")
+
+
 def test_filters_of_options() -> None:
     """Two filters of one field would exclude each other."""
     assert parse_filters(["a=b=c", "kind=pdf|html"]) == {"a": "b=c", "kind": "pdf|html"}

@@ -82,6 +82,7 @@ def test_truncated_texts(client: Any) -> None:
         {"query": "a", "documents": ["b"], "top_n": 0},
         {"query": "a", "documents": ["b"], "top_k": 1},
         {"query": "a", "documents": [{"text": "b", "title": "c"}], "rank_fields": ["title"]},
+        {"query": "a", "documents": ["b"], "rank_fields": ["text"] * 2},
         {"query": "a", "documents": ["b"] * 1001},
         {"query": "a", "documents": [{"text": "b" * 200_001}]},
         {"query": "a", "documents": ["b" * 200_001]},

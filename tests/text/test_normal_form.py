@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,9 @@ from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.text.analyzer import NAMES, OF_WORDS, PARTS, WORDPIECE, analyzer
-from birchbark.text.normal_form import normal_form, usual_letters
+from birchbark.text.normal_form import composed, normal_form, usual_letters
 from birchbark.text.parts import parts
+from growth import FASTER_THAN_SQUARE, growth
 
 ALIKE = [
     ("Cafe\u0301", "café"),
@@ -46,6 +48,19 @@ def test_words_that_look_alike_have_the_same_terms(name: str, text: str, query: 
     """For every analyzer."""
     terms = analyzer(name).terms
     assert set(terms(query)) <= set(terms(text))
+
+
+@given(st.text(st.sampled_from("aé\u0301\u0316\u0323ก่x"), max_size=200))
+def test_many_marks_are_composed_or_kept(text: str) -> None:
+    """No character is lost, and what is composed stays so."""
+    assert composed(composed(text)) == composed(text)
+    assert normalize("NFD", composed(text)) == normalize("NFD", text)
+
+
+def test_the_time_grows_with_the_number_of_marks() -> None:
+    """Also of those that have to be sorted."""
+    short, long = ("a" + "\u0301" * size + "\u0316" * size for size in (10_000, 40_000))
+    assert growth(normal_form, short, long) < FASTER_THAN_SQUARE
 
 
 @given(st.text())

@@ -17,16 +17,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.index.part import PartField, is_above
+from birchbark.text.normal_form import composed
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _PART = re.compile(rf"{_QUOTED.pattern}(?=\||$)|[^|]+")
+MOST_ALTERNATIVES = 1_000
 _SYNTAX = re.compile(r'^[!"]|\||\.\.|\*$')
 
 
@@ -49,14 +50,20 @@ class Filter:
     @classmethod
     def parse(cls, text: str) -> Filter:
         """Parse a filter; InputError for an empty one, or a malformed alternative or range."""
-        text = normalize("NFC", text)  # as the terms of keyword fields are
+        text = composed(text)  # as the terms of keyword fields are
         negated = text.startswith("!")
         listed = text.removeprefix("!")
         parts = _PART.findall(listed)
         if not parts or "|".join(parts) != listed:
             raise InputError("not a filter", found=text, wanted="VALUE, or values joined by |")
+        if len(parts) > MOST_ALTERNATIVES:
+            raise InputError(
+                "a filter has too many alternatives",
+                wanted=f"at most {MOST_ALTERNATIVES:,}",
+                found=f"{len(parts):,}",
+            )
         values, beginnings, ranges = [], [], []
-        for part in parts:
+        for part in dict.fromkeys(parts):
             low, dots, high = part.partition("..")
             if _QUOTED.fullmatch(part):
                 values.append(part[1:-1].replace('""', '"'))
@@ -81,12 +88,14 @@ class Filter:
 
     def allowed(self, field: PartField) -> NDArray[np.bool_]:
         """Return which documents of a part the filter allows, bool (documents,), also deleted."""
-        lists = [p.docs for value in self.values if (p := field.postings(value)) is not None]
-        lists += [field.documents_with_prefix(beginning) for beginning in self.beginnings]
-        lists += [field.documents_between(low, high) for low, high in self.ranges]
         allowed = np.full(field.part.documents, self.negated)
-        for documents in lists:
-            allowed[documents] = not self.negated
+        for value in self.values:
+            if (postings := field.postings(value)) is not None:
+                allowed[postings.docs] = not self.negated
+        for beginning in self.beginnings:
+            allowed[field.documents_with_prefix(beginning)] = not self.negated
+        for low, high in self.ranges:
+            allowed[field.documents_between(low, high)] = not self.negated
         return allowed
 
 

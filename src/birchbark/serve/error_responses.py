@@ -20,6 +20,7 @@ from birchbark.errors import (
 )
 from birchbark.serve.admission import RETRY_AFTER, BusyError
 from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
+from birchbark.show.printable import printable
 
 LOG = logging.getLogger("birchbark.serve")
 ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
@@ -71,7 +72,7 @@ async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, BirchbarkError)
     status = status_of(error)
     if status >= 500 and not isinstance(error, BusyError | DeadlineError):
-        LOG.error("%s %s: %s", request.method, request.url.path, error)
+        LOG.error("%s %s: %s", request.method, printable(request.url.path), error)
     return error_response(status, error_message(error), what=error.what, **_parts(error))
 
 
@@ -109,7 +110,7 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OSError)
     if is_damage(error):
         return await _unexpected_error(request, error)
-    LOG.error("%s %s: %s", request.method, request.url.path, error)
+    LOG.error("%s %s: %s", request.method, printable(request.url.path), error)
     status = 507 if error.errno in FULL else 503
     return error_response(
         status, f"the service's operating system reported an error: {error.strerror}"
@@ -117,7 +118,7 @@ async def _system_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
-    LOG.error("%s %s", request.method, request.url.path, exc_info=error)
+    LOG.error("%s %s", request.method, printable(request.url.path), exc_info=error)
     return error_response(500, "internal error; see the service's log")
 
 

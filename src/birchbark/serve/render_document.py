@@ -63,6 +63,7 @@ def render_document(
     path = document.fields.get("path", "")
     is_file = doc_id_of(path) == document.doc_id  # not an attachment, whose path is its container's
     given = {"source": source, "text": document.text, "is_page": kind == HTML}
+    given["most"] = MOST_RENDERED
     found = _run({**given, "path": path if is_file else None})
     if found is None:
         return Rendered(reason=f"it cannot be rendered within {MOST_SECONDS} s")

@@ -22,6 +22,8 @@ def render(document: dict[str, Any]) -> dict[str, Any]:
     source, text = document["source"], document["text"]
     markup = page_markup(source) if document["is_page"] else markdown_markup(source)
     safe, links = sanitised(markup, document["path"])
+    if len(safe) > document["most"]:  # which the caller refuses, and need not read
+        return {"markup": safe[: document["most"] + 1], "runs": [], "links": []}
     return {"markup": safe, "runs": aligned_runs(shown_text(safe), text), "links": links}
 
 

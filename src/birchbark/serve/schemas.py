@@ -394,7 +394,7 @@ class RerankRequest(StrictRequest):
     top_n: int | None = Field(None, ge=1)
     return_documents: bool = False
     priority: int | None = None
-    rank_fields: list[Literal["text"]] | None = None
+    rank_fields: list[Literal["text"]] | None = Field(None, max_length=1)
     max_tokens_per_doc: int | None = Field(
         None,
         ge=1,

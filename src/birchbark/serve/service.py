@@ -229,7 +229,7 @@ class Service:
         by_vectors = bool(stream.rankers) and not slot.may_score
         if by_vectors and waited + VECTORS_MARGIN * self._vectors_seconds > budget:
             self._vectors_seconds *= 1 - MEAN_WEIGHT
-            return run(rankers=()).as_unscored()
+            return run(NO_TIME, rankers=()).as_unscored()
         answer = run(max(remaining, NO_TIME), rankers=stream.rankers, on_progress=on_progress)
         if by_vectors:
             self._count_vectors_seconds(time.monotonic() - now)

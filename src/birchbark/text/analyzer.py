@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from unicodedata import normalize
 
 from birchbark.errors import InputError
 from birchbark.text.languages import LANGUAGES, character_pairs, lower, snowball, stemmed
+from birchbark.text.normal_form import composed
 from birchbark.text.parts import parts
 from birchbark.text.stop_words import LUCENE
 from birchbark.text.wordpiece import WordPieces
@@ -97,7 +97,7 @@ def _with_parts(normalise: Normalise) -> Normalise:
 def keyword() -> Analyzer:
     """Return the analyzer for keyword fields: the whole text is a single term, composed (NFC)."""
     return Analyzer(
-        "keyword", lambda text: [normalize("NFC", text)] if text else [], lambda token: (token,)
+        "keyword", lambda text: [composed(text)] if text else [], lambda token: (token,)
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import Any
-from unicodedata import category, decomposition, normalize
+from unicodedata import category, combining, decomposition, normalize
 
 APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02bb\u00b4\u2032\uff07"
 _STRESSED = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")
@@ -48,6 +48,22 @@ _WORDS = _Replacements({**_KEPT, **dict.fromkeys(APOSTROPHES, "'")})
 _WORDS[ord("\u0149")] = "'n"  # ŉ, whose usual form begins with an apostrophe
 
 
+MOST_MARKS = 30  # that follow one another, as in the Stream-Safe Text Format of Unicode's annex 15
+
+
+def composed(text: str) -> str:
+    """Return `text` composed (NFC), in a time that grows with its length alone.
+
+    More than MOST_MARKS marks in a row, which no language has, stay as they are: to sort them takes
+    a time that grows with the square of their number.
+    """
+    if text.isascii():
+        return text
+    parts = _many_marks().split(text)  # every other one is such a row
+    parts[::2] = (normalize("NFC", part) for part in parts[::2])
+    return "".join(parts)
+
+
 def normal_form(text: str) -> str:
     """Return `text` in the form in which words are compared; ASCII stays as it is.
 
@@ -55,7 +71,7 @@ def normal_form(text: str) -> str:
     """
     if text.isascii():
         return text
-    return _STRESSED.sub("", normalize("NFC", text.translate(_WORDS)))
+    return _STRESSED.sub("", composed(text.translate(_WORDS)))
 
 
 def usual_letters(text: str) -> str:
@@ -65,6 +81,13 @@ def usual_letters(text: str) -> str:
     them.
     """
     return text if text.isascii() else text.translate(_LETTERS)
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    """Return a pattern of over MOST_MARKS marks; it is made by the first call."""
+    marks = "".join(character for character in map(chr, range(0x20000)) if combining(character))
+    return re.compile(f"([{re.escape(marks)}]{{{MOST_MARKS + 1},}})")
 
 
 @cache

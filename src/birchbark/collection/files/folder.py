@@ -18,7 +18,7 @@ from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import decompressed, read_limited
+from birchbark.collection.parsing.lines import MAX_FILE, decompressed, read_limited, too_large
 from birchbark.errors import InputError, MissingPackageError, UnreadableError
 from birchbark.records import Document
 
@@ -111,6 +111,8 @@ class FolderChanges:
             with self.source.open(path) as file:
                 status = os.fstat(file.fileno())
                 state = FileState.of(status, time_ns())
+                if status.st_size > MAX_FILE:
+                    raise too_large(location)
                 with decompressed(file, location) as stream:
                     raw = read_limited(stream, location)
         except (InputError, MissingPackageError) as error:

@@ -104,14 +104,19 @@ def read_decompressed(path: Path, open_file: OpenFile = open_by_name) -> bytes:
         raise error.at(str(path)) from None
 
 
+def too_large(path: Path) -> InputError:
+    """Return the error for a file of over MAX_FILE bytes, unpacked or not."""
+    wanted = f"at most {MAX_FILE:,} bytes, unpacked"
+    return InputError("the file is too large for one document", where=str(path), wanted=wanted)
+
+
 def read_limited(stream: io.BufferedReader, path: Path) -> bytes:
     """Return all bytes of `stream`; InputError, which names `path`, if they exceed MAX_FILE."""
     content = stream.read(MAX_FILE + 1)
     if content is None:  # a file that would have to be waited for, as in /proc
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     if len(content) > MAX_FILE:
-        wanted = f"at most {MAX_FILE:,} bytes, unpacked"
-        raise InputError("the file is too large for one document", where=str(path), wanted=wanted)
+        raise too_large(path)
     return content
 
 
@@ -158,12 +163,9 @@ class _Streams(io.RawIOBase):
         while True:
             data = b""
             if self._stream.eof:
-                # xz files may be padded with zeros
-                data = (self._stream.unused_data or self._raw.read(BLOCK_SIZE)).lstrip(b"\0")
+                data = self._after_stream()
                 if not data:
-                    if not self._raw.peek(1):
-                        return 0
-                    continue
+                    return 0
                 self._stream = self._new()
             elif self._stream.needs_input:
                 data = self._raw.read(BLOCK_SIZE)
@@ -172,6 +174,15 @@ class _Streams(io.RawIOBase):
             if found := self._stream.decompress(data, len(buffer)):
                 buffer[: len(found)] = found
                 return len(found)
+
+    def _after_stream(self) -> bytes:
+        """Return bytes of the next stream, or none; xz files may be padded with zeros."""
+        data: bytes = self._stream.unused_data
+        while not (found := data.lstrip(b"\0")):
+            data = self._raw.read(BLOCK_SIZE)
+            if not data:
+                return b""
+        return found
 
 
 def _zstandard() -> Any:
@@ -201,6 +212,17 @@ class _Unpacked(io.BytesIO):
         return super().write(data) if self.size <= MAX_FILE else len(data)
 
 
+class _UntilFull:
+    """A file that ends as soon as more than MAX_FILE bytes are unpacked."""
+
+    def __init__(self, raw: io.BufferedReader, unpacked: _Unpacked) -> None:
+        self._raw, self._unpacked = raw, unpacked
+
+    def read(self, size: int = -1) -> bytes:
+        """Return bytes as a file does."""
+        return b"" if self._unpacked.size > MAX_FILE else self._raw.read(size)
+
+
 def _from_unix_compress(raw: io.BufferedReader) -> io.BytesIO:
     """Return the contents of a file that Unix compress has made, as on TREC's discs."""
     try:
@@ -212,7 +234,7 @@ def _from_unix_compress(raw: io.BufferedReader) -> io.BytesIO:
         ) from None
     unpacked = _Unpacked()
     try:
-        decompress(raw, unpacked)
+        decompress(_UntilFull(raw, unpacked), unpacked)
     except ValueError:
         raise InputError(
             "broken .Z stream", remedy="the file is truncated or damaged; copy it again"
