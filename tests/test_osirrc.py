@@ -80,7 +80,7 @@ def test_hooks(
     assert first.tag == "bm25+rm3"
     opts = [
         {"key": "rerank", "value": "false"},
-        {"key": "retrieve.k1", "value": "1.2"},
+        {"key": "retrieve.match", "value": "2"},
         {"key": "retrieve.rm3", "value": "false"},
         {"key": "out_file_name", "value": "../../outside.run"},
     ]

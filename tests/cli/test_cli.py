@@ -66,6 +66,8 @@ def test_an_interruption_that_becomes_another_error(name: str, error: str) -> No
     """Compiled code and imports report errors of their own; a second signal ends the process."""
     code = f"""
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and background jobs ignore them
 from birchbark import cli
 def fail(**_):
     try:

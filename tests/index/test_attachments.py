@@ -308,7 +308,7 @@ CHANGES = """
 import sys
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
-from index.test_attachments import SCHEMA, TWICE, words_of
+from tests.index.test_attachments import SCHEMA, TWICE, words_of
 
 with IndexWriter(sys.argv[1]) as writer:
     for step in range(25):
@@ -324,7 +324,7 @@ def test_an_index_can_be_opened_at_any_time(tmp_path: Path) -> None:
     """Another process meanwhile attaches, merges and detaches, which creates and removes files."""
     build_index(DOCUMENTS, tmp_path / "i")
     command = [sys.executable, "-c", CHANGES, str(tmp_path / "i")]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[1]) as child:
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as child:
         seen = set()
         while child.poll() is None:
             index = Index(tmp_path / "i")
@@ -600,7 +600,7 @@ from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from dataclasses import replace
-from index.test_attachments import ARRAYS, SCHEMA, TWICE, words_in
+from tests.index.test_attachments import ARRAYS, SCHEMA, TWICE, words_in
 
 FEW = {"lengths": ARRAYS["lengths"]}  # fewer files, fewer fsyncs
 ONCE, TWICE = replace(SCHEMA, arrays=FEW), replace(TWICE, arrays=FEW)
@@ -661,8 +661,8 @@ def test_each_step_is_atomic_when_killed_in_any_fsync(tmp_path: Path) -> None:
     """Attach, update, merge, attach under another schema, detach: readers see all or nothing."""
     build_index(DOCUMENTS[:4], tmp_path / "intact")
     command = [sys.executable, "-c", AT_EVERY_FSYNC, str(tmp_path / "intact"), str(tmp_path / "i")]
-    tests = Path(__file__).parents[1]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tests)
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0, done.stderr
     kills, *seen = done.stdout.splitlines()
     assert int(kills) > 80

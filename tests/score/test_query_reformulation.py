@@ -123,5 +123,5 @@ def test_invalid_inputs_are_rejected(model: MaskedLanguageModel, bert: Callable[
         check_queries(model, [Query("1", "birch")])
     with pytest.raises(InputError, match="count is out of range"):
         reformulate(model, "birch", ENGLISH.terms, 0)
-    with pytest.raises(CheckpointError, match=r"not a masked language model.*adapt"):
+    with pytest.raises(CheckpointError, match=r"not a masked language model.*birchbark train"):
         MaskedLanguageModel(bert())
