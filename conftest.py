@@ -54,7 +54,8 @@ DOCUMENTS = (
 
 
 # Files of few but long tests, which would otherwise leave one of two processes without work.
-FIRST = ("test_readme.py", "test_search_options.py", "test_docs.py", "test_process.py")
+FIRST = ("test_notebooks.py", "test_readme.py", "test_search_options.py", "test_docs.py")
+FIRST += ("test_process.py", "test_committed_recipes.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
