@@ -61,7 +61,20 @@ IR_DATASETS = {  # key → file in place of ir_datasets:ID
     "queries": "ir/queries.tsv",
     "qrels": "ir/qrels.txt",
 }
+
+
+def write_separate(folder: Path) -> None:
+    """Write collections in which each query has a relevant document of its own."""
+    numbered = list(enumerate(SUBJECT_QUERIES))
+    documents = "".join(f"{json.dumps({'id': f'd{n}', 'text': text})}\n" for n, text in numbered)
+    for name in ("scifact", "time", "cacm", "cranfield"):
+        _write(folder / name / "corpus.jsonl", lambda: documents)
+        qrels = "qrels.fixed.txt" if name == "cacm" else "qrels.txt"
+        _write(folder / name / qrels, lambda: "".join(f"{n} 0 d{n} 1\n" for n, _ in numbered))
+
+
 ORIGINAL: Mapping[str, Callable[[Path], None]] = {
+    "default-answers": write_separate,
     "birch-robust04": write_robust04,
     "passages-robust04": write_robust04,
     "passages-marco": write_marco,
