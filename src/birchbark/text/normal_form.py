@@ -59,9 +59,19 @@ def composed(text: str) -> str:
     """
     if text.isascii():
         return text
-    parts = _many_marks().split(text)  # every other one is such a row
-    parts[::2] = (normalize("NFC", part) for part in parts[::2])
-    return "".join(parts)
+    parts, done = list[str](), 0
+    for position in range(0, len(text), MOST_MARKS + 1):  # each such row covers one of these
+        if position < done or not combining(text[position]):
+            continue
+        start, end = position, position + 1
+        while start > done and combining(text[start - 1]):
+            start -= 1
+        while end < len(text) and combining(text[end]):
+            end += 1
+        if end - start > MOST_MARKS:
+            parts += [normalize("NFC", text[done:start]), text[start:end]]
+            done = end
+    return "".join([*parts, normalize("NFC", text[done:])])
 
 
 def normal_form(text: str) -> str:
@@ -81,13 +91,6 @@ def usual_letters(text: str) -> str:
     them.
     """
     return text if text.isascii() else text.translate(_LETTERS)
-
-
-@cache
-def _many_marks() -> re.Pattern[str]:
-    """Return a pattern of over MOST_MARKS marks; it is made by the first call."""
-    marks = "".join(character for character in map(chr, range(0x20000)) if combining(character))
-    return re.compile(f"([{re.escape(marks)}]{{{MOST_MARKS + 1},}})")
 
 
 @cache
