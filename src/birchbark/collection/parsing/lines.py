@@ -236,9 +236,10 @@ def _from_unix_compress(raw: io.BufferedReader) -> io.BytesIO:
     try:
         decompress(_UntilFull(raw, unpacked), unpacked)
     except ValueError:
-        raise InputError(
-            "broken .Z stream", remedy="the file is truncated or damaged; copy it again"
-        ) from None
+        if unpacked.size <= MAX_FILE:  # or it was not read to its end
+            raise InputError(
+                "broken .Z stream", remedy="the file is truncated or damaged; copy it again"
+            ) from None
     if unpacked.size > MAX_FILE:
         raise InputError("the file is too large", wanted=f"at most {MAX_FILE:,} bytes, unpacked")
     unpacked.seek(0)
