@@ -78,11 +78,12 @@ class OriginalFiles:
         with file.opened as opened:
             if file_type(path) is not HTML:
                 return None
-            raw = b""
-            if is_small := os.fstat(opened.fileno()).st_size <= most_bytes:
+            size = os.fstat(opened.fileno()).st_size
+            if size <= most_bytes:
                 with decompressed(opened, path) as stream:
                     raw = stream.read(most_bytes + 1)
-        if not is_small or len(raw) > most_bytes:
+                size = len(raw)
+        if size > most_bytes:
             raise InputError(f"the file has more than {most_bytes:,} bytes")
         return File(path, raw, self._update()[0].intake()).decode(markup=True)
 
