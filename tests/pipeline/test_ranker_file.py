@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.ranker_file import as_toml, ranker_of, read_ranker
+from birchbark.pipeline.ranker_file import as_toml, first_stage_of, read_ranker, stages_of
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3
@@ -70,7 +71,8 @@ def test_options_apply_where_a_key_is_missing(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n")
     file = Section.read(tmp_path / "r.toml")
     first_stage, stage = FirstStageOptions("rrf", k1=2, rm3=RM3()), StageOptions(depth=7)
-    options, stages = ranker_of(file, first_stage, stage, ["depth", "rm3"])
+    options = first_stage_of(file, first_stage, ["rm3"])
+    stages = stages_of(file, stage, ["depth"])
     assert (options.model, options.k1, options.rm3) == ("rrf", 1.5, RM3())
     assert stages == [stage]
 
@@ -109,11 +111,29 @@ def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
 def test_an_option_that_the_file_sets_is_refused(tmp_path: Path, text: str, given: str) -> None:
     """It would have no effect; one that a stage leaves open has one."""
     (tmp_path / "r.toml").write_text(text)
+    read: Any = stages_of if given == "depth" else first_stage_of
     with pytest.raises(InputError, match=f"{given} has no effect: .*r.toml: .* is set"):
-        ranker_of(Section.read(tmp_path / "r.toml"), given=[given])
+        read(Section.read(tmp_path / "r.toml"), given=[given])
     (tmp_path / "r.toml").write_text(f"{text}\n[[stage]]\n")
     if given == "depth":
-        ranker_of(Section.read(tmp_path / "r.toml"), given=[given])
+        stages_of(Section.read(tmp_path / "r.toml"), given=[given])
+
+
+def test_fields_of_options_may_have_their_own_k1_and_b(tmp_path: Path) -> None:
+    """A file whose field is searched because of an option is right for all that read it."""
+    (tmp_path / "r.toml").write_text("first_stage.field_bm25.title = { k1 = 1, b = 0 }")
+    file = Section.read(tmp_path / "r.toml")
+    assert first_stage_of(file, FirstStageOptions(fields={"title": 1.0})).field_bm25
+    assert stages_of(file) == [StageOptions()]
+
+
+def test_unknown_tables_are_refused_by_all_that_read_the_file(tmp_path: Path) -> None:
+    """Also by a command that uses only one of the tables that there can be."""
+    (tmp_path / "r.toml").write_text("[first_stage]\n[rm3]\n")
+    readers: tuple[Any, ...] = first_stage_of, stages_of
+    for read in readers:
+        with pytest.raises(InputError, match=r"r\.toml: rm3: unknown key"):
+            read(Section.read(tmp_path / "r.toml"))
 
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

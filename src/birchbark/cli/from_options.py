@@ -32,35 +32,28 @@ if TYPE_CHECKING:
 SECONDS_OF_A_LOST_SHARD = 180.0  # NFS keeps the locks of a lost client for 90
 
 
-def matching_and_stage(
-    ranker_file: Section | None,
-    *,
-    first_stage_model: str,
-    match: str | None,
-    vector_set: str | None,
-    fields: tuple[str, ...],
-    filters: tuple[str, ...],
-    rm3: bool,
-) -> tuple[VectorMatch | None, FirstStage]:
+def take_first_stage(choices: dict[str, Any]) -> tuple[VectorMatch | None, FirstStage]:
     """Return the VectorMatch and the FirstStage that options and the file of a ranker describe.
 
-    The VectorMatch is None if they leave open whether vectors find candidates.
+    The VectorMatch is None if they leave open whether vectors find candidates. choices: a command's
+    options, from which those of the first stage are removed.
     """
     from birchbark.pipeline.first_stage_options import FirstStageOptions
-    from birchbark.pipeline.ranker_file import ranker_of
+    from birchbark.pipeline.ranker_file import first_stage_of
     from birchbark.retrieve.rm3 import RM3
 
+    taken = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
     options = FirstStageOptions(
-        first_stage_model,
-        match=match,
-        vector_set=vector_set,
-        fields=parse_fields(fields),
-        filters=filters,
-        rm3=RM3() if rm3 else None,
+        taken["first_stage_model"],
+        match=taken["match"],
+        vector_set=taken["vector_set"],
+        fields=parse_fields(taken["fields"]),
+        filters=taken["filters"],
+        rm3=RM3() if taken["rm3"] else None,
     )
-    if ranker_file is not None:
-        given = [name for name in given_options() if name in FIRST_STAGE_OPTIONS]
-        options, _ = ranker_of(ranker_file, options, given=given, spell=spell_option)
+    if (file := choices["ranker_file"]) is not None:
+        given = [name for name in given_options() if name in taken]
+        options = first_stage_of(file, options, given, spell_option)
     return options.make()
 
 
@@ -115,17 +108,15 @@ def make_rankers(
     auto_int8: whether --precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.pipeline.load_rankers import make_ranker
-    from birchbark.pipeline.ranker_file import ranker_of
-    from birchbark.pipeline.stage_options import StageOptions, check_embedding
+    from birchbark.pipeline.ranker_file import stages_of
+    from birchbark.pipeline.stage_options import StageOptions
 
     base, given = StageOptions(**options), [name for name in given_options() if name in options]
-    if ranker_file is None or "stage" not in ranker_file.keys:
+    if ranker_file is None:
         base.check(given, spell_option)
         return [make_ranker(base, models, auto_int8=auto_int8)]
-    _, stages = ranker_of(ranker_file, stage=base, given=given, spell=spell_option)
-    check_embedding(given, stages, spell_option)
     rankers = []
-    for number, stage in enumerate(stages, 1):
+    for number, stage in enumerate(stages_of(ranker_file, base, given, spell_option), 1):
         try:
             rankers.append(make_ranker(stage, models, auto_int8=auto_int8))
         except BirchbarkError as fault:

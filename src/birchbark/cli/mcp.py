@@ -11,7 +11,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import matching_and_stage, open_searcher
+from birchbark.cli.from_options import open_searcher, take_first_stage
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
@@ -23,7 +23,6 @@ from birchbark.cli.options import (
     time_option,
 )
 from birchbark.errors import MissingPackageError
-from birchbark.option_rules import FIRST_STAGE_OPTIONS
 
 
 @click.command(
@@ -63,8 +62,7 @@ def command(
     from birchbark.serve.background_sync import BackgroundSync
 
     check_given_options()
-    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
+    match, stage = take_first_stage(choices)
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,

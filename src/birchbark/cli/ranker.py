@@ -9,7 +9,6 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH
-from birchbark.errors import BirchbarkError
 
 
 @click.group(
@@ -45,16 +44,11 @@ def show(file: Path | None) -> None:
 @click.argument("file", type=PATH)
 def check(file: Path) -> None:
     """Check the ranker in FILE: its keys, their values, and whether its models are here and fit."""
-    from birchbark.cli.from_options import models_on
-    from birchbark.pipeline.load_rankers import make_ranker
-    from birchbark.pipeline.ranker_file import read_ranker
+    from birchbark.cli.from_options import make_rankers, models_on
+    from birchbark.pipeline.ranker_file import first_stage_of
     from birchbark.score.lazy_session import when_needed
+    from birchbark.section import Section
 
-    _, stages = read_ranker(file)
-    models = models_on(defaults.DEVICE, None, when_needed)
-    for number, stage in enumerate(stages, 1):
-        try:
-            make_ranker(stage, models)
-        except BirchbarkError as fault:
-            raise fault.at(f"{file}: stage[{number}]") from None
+    first_stage_of(contents := Section.read(file))
+    make_rankers(models_on(defaults.DEVICE, None, when_needed), contents)
     notify(f"{file}: no fault found")

@@ -1,4 +1,4 @@
-"""Which commands and options of early releases are called otherwise now?"""
+"""Which commands and options of early releases have another name now?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → k
     "--duo-depth": "duo_depth in [[stage]]",
     "--duo-aggregate": "duo_aggregate in [[stage]]",
     "--duo-max-comparisons": "duo_max_comparisons in [[stage]]",
-    "--stages": "the tables [[stage]] of that file, as they were",
+    "--stages": "[[stage]], with the same keys",
 }
 
 

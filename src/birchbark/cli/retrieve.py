@@ -17,8 +17,8 @@ from birchbark.cli.from_options import (
     check_tag,
     check_writable,
     load_queries,
-    matching_and_stage,
     models_on,
+    take_first_stage,
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from birchbark.records import Query, Ranking
     from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
-    from birchbark.section import Section
 
 
 @click.command(
@@ -79,8 +78,7 @@ def command(
     threads: int | None,
     tag: str | None,
     shard_text: str | None,
-    ranker_file: Section | None,
-    **first_stage_choices: Any,
+    **choices: Any,
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
     from birchbark.artifact import new_file
@@ -97,7 +95,7 @@ def command(
     for target in part.targets:
         check_writable(part.file(target))
     every = load_queries(queries, topic_fields, encoding)
-    match, stage = matching_and_stage(ranker_file, **first_stage_choices)
+    match, stage = take_first_stage(choices)
     check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
     if match is not None:

@@ -17,9 +17,9 @@ from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
     check_query_reading,
     make_rankers,
-    matching_and_stage,
     models_on,
     stored_scores,
+    take_first_stage,
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
@@ -32,7 +32,6 @@ from birchbark.cli.options import (
 )
 from birchbark.cli.report_vectors import report_missing_vectors
 from birchbark.errors import InputError
-from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -101,8 +100,7 @@ def command(
     if first_stage_only and min_probability is not None:
         raise InputError("--min-probability has no effect with --first-stage-only")
     text = " ".join(words)  # quotation marks around a query are not needed
-    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
+    match, stage = take_first_stage(choices)
     if match is not None:
         match = replace(match, query_tokens=choices["query_tokens"])
     if first_stage_only:

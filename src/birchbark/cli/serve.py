@@ -14,7 +14,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import matching_and_stage, open_searcher
+from birchbark.cli.from_options import open_searcher, take_first_stage
 from birchbark.cli.grouped_help import GroupedCommand, option_group
 from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
@@ -26,7 +26,6 @@ from birchbark.cli.options import (
     time_option,
 )
 from birchbark.errors import InputError, MissingPackageError
-from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -187,8 +186,7 @@ def command(
         )
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
-    first_stage_choices = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    vector_match, stage = matching_and_stage(choices["ranker_file"], **first_stage_choices)
+    vector_match, stage = take_first_stage(choices)
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,

@@ -76,7 +76,8 @@ class FirstStageOptions:
     def check(self, given: Collection[str]) -> None:
         """Raise InputError if an option in `given`, which the user has set, has no effect."""
         check_options(given, {"first_stage_model": self.model}, _spell)
-        if {*self.field_bm25} == {*self.fields} != set() and {"k1", "b"} & {*given}:
+        own = self.fields and self.field_bm25.keys() == self.fields.keys()
+        if own and {"k1", "b"} & {*given}:
             raise InputError(
                 "k1 and b have no effect: field_bm25 gives all searched fields their own"
             )

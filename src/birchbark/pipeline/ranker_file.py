@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.errors import InputError
-from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.stage_options import StageOptions
+from birchbark.pipeline.stage_options import StageOptions, check_embedding
 from birchbark.section import Section
 
 
@@ -24,34 +23,62 @@ def read_ranker(path: Path) -> tuple[FirstStageOptions, list[StageOptions]]:
 
     Raises InputError, which names the file and the key, if a table or a key is invalid.
     """
-    return ranker_of(Section.read(path))
+    file = Section.read(path)
+    return first_stage_of(file), stages_of(file)
 
 
-def ranker_of(
+def first_stage_of(
     file: Section,
-    first_stage: FirstStageOptions = FirstStageOptions(),
-    stage: StageOptions = StageOptions(),
+    usual: FirstStageOptions = FirstStageOptions(),
     given: Collection[str] = (),
     spell: Callable[[str], str] = str,
-) -> tuple[FirstStageOptions, list[StageOptions]]:
-    """Return what `read_ranker` returns, of the contents of a file.
+) -> FirstStageOptions:
+    """Return the first stage that a ranker's file describes.
 
-    first_stage, stage: give the keys that are missing; `stage` is the only stage of a file without
-    one. given: names of options that the user has set, each of which must have an effect. spell:
-    returns an option's name as users write it.
+    usual: gives the keys that are missing. given: names of options that the user has set, each of
+    which must have an effect. spell: returns an option's name as users write it.
     """
+    table, _ = _tables(file)
+    for name in given:
+        _check_effect(spell(name), "model" if name == "first_stage_model" else name, [table])
+    return usual.updated(table)
+
+
+def stages_of(
+    file: Section,
+    usual: StageOptions = StageOptions(),
+    given: Collection[str] = (),
+    spell: Callable[[str], str] = str,
+) -> list[StageOptions]:
+    """Return the re-ranking stages that a ranker's file describes, in order; `usual` if none.
+
+    For the arguments see `first_stage_of`.
+    """
+    _, tables = _tables(file)
+    if not tables:
+        usual.check(given, spell)
+        return [usual]
+    for name in given:
+        _check_effect(spell(name), name, tables)
+    stages = [usual.updated(table) for table in tables]
+    check_embedding(given, stages, spell)
+    return stages
+
+
+def _tables(file: Section) -> tuple[Section, list[Section]]:
+    """Return [first_stage], which may be empty, and each [[stage]]."""
     of_first, of_stages = file.section("first_stage", {}), [*file.sections("stage", [])]
     file.reject_unknown_keys()
     if not of_stages and "first_stage" not in file.keys:
         wanted = "a table [first_stage], or tables [[stage]]"
         raise InputError("no ranker", where=file.where(), wanted=wanted)
-    for name in given:
-        tables = [of_first] if name in FIRST_STAGE_OPTIONS else of_stages
-        key = "model" if name == "first_stage_model" else name
-        if tables and all(key in table.keys for table in tables):
-            raise InputError(f"{spell(name)} has no effect: {tables[0].where(key)} is set")
-    stages = [stage.updated(section) for section in of_stages]
-    return first_stage.updated(of_first), stages or [stage]
+    return of_first, of_stages
+
+
+def _check_effect(option: str, key: str, tables: Sequence[Section]) -> None:
+    """Raise InputError if all tables set what an option would."""
+    if all(key in table.keys for table in tables):
+        raise InputError(f"{option} has no effect: {tables[0].where(key)} is set")
 
 
 def as_toml(first_stage: FirstStageOptions, stages: Sequence[StageOptions]) -> str:
