@@ -12,7 +12,7 @@ import click
 
 from birchbark import InputError
 from birchbark.artifact import refuse_existing
-from birchbark.cli.cluster import enter
+from birchbark.cli.cluster import prepare_node
 from birchbark.cli.console import notify, progress
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class TrainsOnCluster(click.Command):
     ) -> None:
         """Train the models of a study on the cluster, and then run it here.
 
-        parsed: the command's arguments. shards: the number of parts of the trainings; None for one
-        each. address: the cluster's, None for the default. unlike_processors: whether they may be
-        trained on processors of different kinds.
+        parsed: the command's arguments. shards: into how many parts the trainings are divided; by
+        default, each is a part. address: the cluster's, None for the default. unlike_processors:
+        whether models may be trained on processors of different kinds.
         """
         from birchbark.cluster.on_ray import run_on_ray
         from birchbark_studies.experiments.recipe_file import read_recipe
@@ -88,7 +88,7 @@ class StudyTraining:
     """Trains some of a study's models on a node.
 
     Attributes:
-        models: Their names, in groups that can be trained at the same time.
+        models: Their names, in groups. Different groups can be trained at the same time.
         cache: The folder for trained models.
         options: recipe, larger, data and device, as given to the command.
         folder: The working directory.
@@ -103,7 +103,7 @@ class StudyTraining:
 
     def __call__(self, shard: Shard) -> tuple[list[str], str]:
         """Train the shard's models. Returns what was said, and the kind of processor."""
-        enter(self.folder, self.threads)
+        prepare_node(self.folder, self.threads)
         from birchbark.collection.data_files import find_data_root
         from birchbark.score.processor import processor
         from birchbark_studies.experiments.recipe_file import read_recipe

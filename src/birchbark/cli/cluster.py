@@ -1,6 +1,6 @@
 """`birchbark cluster`: how does a ray cluster do a command's work in shards?
 
-A command whose class has a method `on_cluster` knows this itself, such as that of a study.
+A command of a class with a method `on_cluster`, such as that of a study, says so itself.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _serve(
         called.invoke(parsed)
 
 
-def enter(folder: str, threads: int) -> None:
+def prepare_node(folder: str, threads: int) -> None:
     """Prepare this process of a node for work in the folder, with so many threads."""
     from birchbark.cli import allow_open_files
 
@@ -220,7 +220,7 @@ class ShardCommand:
         """Do the shard, and return its messages."""
         from birchbark.cli import group
 
-        enter(self.folder, self.threads)
+        prepare_node(self.folder, self.threads)
         messages = StringIO()
         with redirect_stderr(messages), redirect_stdout(messages), warnings.catch_warnings():
             warnings.showwarning = lambda text, *_, **__: notify(f"note: {text}")
