@@ -114,6 +114,20 @@ def test_several_values_of_a_field(page: Any) -> None:
     assert "filter=type=markdown|text" in unquote(page.evaluate("location.hash"))
 
 
+def test_a_quick_second_choice_keeps_the_first(page: Any) -> None:
+    """Also one that is made in menus, or of chips, that still show what was before."""
+    ask(page, "birch bark")
+    page.click("summary:text-is('Type')")
+    page.route("**/facets?*", lambda route: None)  # never answered: the menus stay as they are
+    page.get_by_label("markdown 1").check()
+    wait_for(page, "kayak.md")
+    page.get_by_label("text 4").check()
+    wait_for(page, *(Path(name).name for name in FILES))
+    assert chips(page) == ["Type: markdown", "Type: text"]
+    page.evaluate("document.querySelectorAll('#chips .chip').forEach(chip => chip.click())")
+    page.wait_for_function("() => !location.hash.includes('filter')")
+
+
 def test_menus_stay_in_their_places(page: Any) -> None:
     """Also those that divide nothing any more; how many documents are counted is said."""
     ask(page, "birch bark")

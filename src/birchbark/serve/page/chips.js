@@ -10,8 +10,8 @@ let removed = null;  // the position of the chip that was removed last, until th
 // service has not answered yet.
 export function showChips(list, { parts, literal, filters }, change, fallback) {
   const operators = parts.flatMap((part, index) => part.kind === "text" ? [] : [chip(operatorText(part), { q: without(parts, index) })]);
-  const chosen = Object.entries(filters).flatMap(([field, filter]) => alternatives(filter).map((one, index, all) =>
-    chip(`${fieldName(field)}: ${filterText(one)}`, { filters: { ...filters, [field]: all.toSpliced(index, 1).join("|") } })));
+  const chosen = Object.entries(filters).flatMap(([field, filter]) => alternatives(filter).map(one =>
+    chip(`${fieldName(field)}: ${filterText(one)}`, { filters: { [field]: now => alternatives(now).filter(other => other !== one).join("|") } })));
   const taken = literal ? [chip("taken literally", { literal: false })] : [];
   const toggle = operators.length ? [element("button", { type: "button", class: "quiet", onclick: () => change({ literal: true }) }, "Take literally")] : [];
   const chips = [...taken, ...operators, ...chosen];

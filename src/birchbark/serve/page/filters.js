@@ -23,7 +23,7 @@ export async function loadFilters(bar, search, signal, { dated, depth }, change)
   const values = new Map(facets.map(({ field, values, others }) => [field, { values, others }]));
   for (const field of [...(dated ? ["modified"] : []), ...Object.keys(search.filters)]) if (!values.has(field)) values.set(field, { values: [], others: 0 });
   const menus = [...inPlace(`${given.get("literal")} ${search.query}`, values)].filter(([field]) => !values.has(REPLACED[field])).map(([field, found]) =>
-    menu(field, panel(field, found, search.filters[field] ?? "", filter => change({ filters: { ...search.filters, [field]: filter } })), found.values.length ? counted : ""));
+    menu(field, panel(field, found, search.filters[field] ?? "", replace => change({ filters: { [field]: replace } })), found.values.length ? counted : ""));
   const order = dated || search.sort ? [orders(search.sort, sort => change({ sort }))] : [];
   redraw(bar, [...menus, ...order]);
   bar.hidden = !menus.length && !order.length;
@@ -53,13 +53,13 @@ const menu = (field, content, note) => element("details", { class: "menu", name:
   element("summary", { class: "chip", "data-key": `=${field}` }, fieldName(field)), element("div", { class: "panel" }, content, note && element("p", { class: "note" }, note)));
 
 function panel(field, { values, others }, current, choose) {
-  const chosen = alternatives(current), take = filters => choose(filters.join("|"));
-  if (field === "modified" || (values.length && values.every(([filter]) => YEAR.test(filter)))) return datePanel(values.filter(([filter]) => YEAR.test(filter)), current, choose);
+  const chosen = alternatives(current), take = among => choose(now => among(alternatives(now)).join("|"));
+  if (field === "modified" || (values.length && values.every(([filter]) => YEAR.test(filter)))) return datePanel(values.filter(([filter]) => YEAR.test(filter)), current, filter => choose(() => filter));
   const listed = new Set(values.map(([filter]) => filter));
   const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter])];
   if (field === "path") return folderTree(all.filter(([filter]) => filter.endsWith("/*")), chosen, take);
   return element("ul", {}, ...all.map(([filter, count]) => {
-    const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(box.checked ? [...chosen, filter] : chosen.filter(one => one !== filter)) });
+    const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(now => box.checked ? [...now, filter] : now.filter(one => one !== filter)) });
     box.checked = chosen.includes(filter);
     return element("li", {}, element("label", {}, box, ` ${filterText(filter)} `, element("span", { class: "count" }, count ?? "")));
   }), ...(others ? [element("li", { class: "count" }, `and ${others} more`)] : []));

@@ -6,7 +6,7 @@ import { filterText } from "./filter_text.js";
 const expanded = new Set();  // filters of the folders whose subfolders are shown
 
 // values: filter (FOLDER/*) and number of documents of each folder. chosen: the filters of those that are taken.
-// choose: called with those to take instead.
+// choose: called with a function from the filters that are taken to those to take instead.
 export function folderTree(values, chosen, choose) {
   const inside = (filter, folder) => filter !== folder && filter.startsWith(folder.slice(0, -1));
   const known = values.map(([filter]) => filter).sort();
@@ -31,7 +31,7 @@ export function folderTree(values, chosen, choose) {
     return item;
 
     function toggle() {
-      choose(box.checked ? [...new Set([...chosen.map(other => inside(other, filter) ? filter : other), filter])] : chosen.filter(other => other !== filter));
+      choose(now => box.checked ? [...new Set([...now.map(other => inside(other, filter) ? filter : other), filter])] : now.filter(other => other !== filter));
     }
     function expand() {
       list.hidden = !list.hidden;

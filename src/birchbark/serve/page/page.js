@@ -155,9 +155,11 @@ async function suggest(signal) {
   byId("suggestion").hidden = false;
 }
 
-// changes: q, filters, literal or sort of the search; an empty filter is none.
-function change({ filters = state.filters, ...changes }) {
-  const kept = Object.fromEntries(Object.entries(filters).filter(([, filter]) => filter));
+// changes: q, literal or sort of the search, and filters: field → function from its present filter to the new one ("" for
+// none), since what the user sees may precede his last choice.
+function change({ filters = {}, ...changes }) {
+  const next = Object.fromEntries(Object.entries(filters).map(([field, replace]) => [field, replace(state.filters[field] ?? "")]));
+  const kept = Object.fromEntries(Object.entries({ ...state.filters, ...next }).filter(([, filter]) => filter));
   writeUrl({ ...changes, filters: kept });
 }
 
@@ -254,9 +256,10 @@ function parameters({ q = state.query, filters = state.filters, literal = state.
 }
 
 function writeUrl(changes) {
-  const given = parameters(changes);
-  if (location.hash.slice(1) !== given.toString()) location.hash = given;
-  else { state.shown = null; readUrl(); }
+  const given = parameters(changes).toString();
+  if (location.hash.slice(1) === given) state.shown = null;  // the same search once more
+  location.hash = given;
+  readUrl();  // at once, since "hashchange" comes after what the user does next
 }
 
 byId("search-form").addEventListener("submit", event => {
@@ -267,7 +270,6 @@ byId("search-form").addEventListener("submit", event => {
 error.querySelector("button").addEventListener("click", () => { state.shown = null; readUrl(); });
 for (const button of document.querySelectorAll(".view")) button.addEventListener("click", () => {
   writeUrl({ view: button.dataset.view });
-  readUrl();
   document.querySelector(`.view:not([data-view="${button.dataset.view}"])`).focus();
 });
 addEventListener("hashchange", readUrl);
