@@ -26,6 +26,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
+from command_line import birchbark
 from conftest import DOCUMENTS, READ_EVERYTHING, write_bert
 from test_defaults import commands
 
@@ -42,22 +43,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def birchbark(*arguments: str, status: int = 0) -> tuple[str, str]:
-    """Run the command in a process of its own; return standard output and error."""
-    command = [sys.executable, "-m", "birchbark", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
-
-
 def test_output_in_an_encoding_that_lacks_characters(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path,
 ) -> None:
     """They are escaped."""
     birchbark("index", "docs.jsonl", "--to", "i")
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    assert "\\xd7" in birchbark("search", "i", "birch")[0]
+    assert "\\xd7" in birchbark("search", "i", "birch", encoding="ascii")[0]
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cli import birchbark, here
+from test_cli import here
 
 from birchbark.cli.options import parse_seconds
 from birchbark.errors import InputError
 from birchbark.index.index import Index
+from command_line import birchbark
 from conftest import DOCUMENTS, write_bert
 
 __all__ = ["here"]
