@@ -234,7 +234,14 @@ def _norm(name: str, size: int) -> dict[str, tuple[int, ...]]:
 
 
 # Options with which one model alone reads everything.
-READ_EVERYTHING = ("--embedding", "none", "--read-segments", "all", "--read-documents", "all")
+READ_EVERYTHING = (
+    "--embedding",
+    "none",
+    "--set",
+    "read_segments=all",
+    "--set",
+    "read_documents=all",
+)
 
 QUERIES = {"1": "birch river", "2": "iron engine", "3": "bees dance", "4": "stone bridge"}
 

@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-FIRST_STAGE_ONLY = "--first-stage-only"  # option of `birchbark search`; measured if it exists
-
 
 def measure(index: Path, queries: Path, runs: int) -> dict[str, Any]:
     """Return command → median milliseconds over `runs` runs, with cached files."""
@@ -33,8 +31,7 @@ def measure(index: Path, queries: Path, runs: int) -> dict[str, Any]:
                 runs,
             )
         }
-    if FIRST_STAGE_ONLY in _birchbark(["search", "--help"]).stdout:
-        times["search first stage"] = _median(["search", str(index), words, FIRST_STAGE_ONLY], runs)
+    times["search first stage"] = _median(["search", str(index), words, "--model", "none"], runs)
     return times | {"help": _median(["--help"], runs)}
 
 

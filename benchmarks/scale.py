@@ -206,7 +206,7 @@ def _cluster(work: Path) -> Iterator[str]:
     _timed([*BIRCHBARK, "index", str(data / "corpus.jsonl"), "--to", str(index), "--replace"])
     run = data / "runs" / "BM25.5bcc39.top100.run"
     rerank = ["rerank", str(index), "--run", str(run), "--queries", str(data / "queries.tsv")]
-    rerank += ["--segments", "whole", "--embedding", "none", "--read-segments", "all"]
+    rerank += ["--set", "segments=whole", "--embedding", "none", "--set", "read_segments=all"]
     cores = len(os.sched_getaffinity(0))
     ways: dict[str, Sequence[str]] = {
         f"one process, {cores} threads": [],

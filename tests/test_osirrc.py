@@ -70,7 +70,7 @@ def test_hooks(
         "collection": {"name": "robust04"},
         "topic": {"path": str(tmp_path / "topics.txt"), "format": "trec"},
         "top_k": 3,
-        "opts": {"model": str(bert(labels=1)), "depth": "2", "first-stage-weight": "0"},
+        "opts": {"model": str(bert(labels=1)), "set.depth": "2"},
     }
     searched = call("search", request)
     assert searched.returncode == 0, searched.stderr

@@ -91,7 +91,7 @@ def test_a_pooled_model_searches(
     for command in (
         "index d.jsonl --to d.index",
         "index attach d.index --vectors pooled",
-        "search d.index canoe --first-stage dense --first-stage-only --json",
+        "search d.index canoe --set first_stage.model=dense --model none --json",
     ):
         result = CliRunner().invoke(group, command.split())
         assert result.exit_code == 0, result.output

@@ -119,7 +119,8 @@ def test_all_ranking_commands(here: Path) -> None:
     assert "queries that matched nothing: 1 (3)" in stderr
     birchbark(
         "rerank", "i", "--run", "rm3.run", *queries, "--output", "bert.run", "--model", "model",
-        "--segments", "windows:6/2", "--aggregate", "max", "--first-stage-weight", "0.3",
+        "--set", "segments=windows:6/2", "--set", "aggregate=max",
+        "--set", "first_stage_weight=0.3",
     )  # fmt: skip
     first, second = read_run(Path("rm3.run")), read_run(Path("bert.run"))
     assert (first.tag, second.tag) == ("bm25+rm3", "bm25+rm3+cross-encoder")
@@ -192,14 +193,17 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     """A second run or search scores nothing, and ranks the same."""
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    model = ("--model", "model", "--segments", "sentences", *READ_EVERYTHING)
+    model = ("--model", "model", "--set", "segments=sentences", *READ_EVERYTHING)
     command = ("rerank", "i", "--run", "a.run", "--queries", "q.tsv", *model)
     birchbark(*command, "--output", "plain.run")
     stderr = birchbark(*command, "--output", "1.run", "--scores", "kept")[1]
     pairs = int(stderr.split()[0])
     assert pairs > 5
     assert f"{pairs} pairs scored, 0 reused; scores in kept" in stderr
-    for more in ((), ("--aggregate", "max", "--first-stage-weight", "0.1", "--depth", "2")):
+    for more in (
+        (),
+        ("--set", "aggregate=max", "--set", "first_stage_weight=0.1", "--set", "depth=2"),
+    ):
         stderr = birchbark(*command, "--output", "2.run", "--scores", "kept", *more)[1]
         assert stderr.startswith("0 pairs scored, ")
         if not more:
@@ -223,8 +227,8 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
         "kept",
         "--output",
         "4.run",
-        "--aggregate",
-        "max",
+        "--set",
+        "aggregate=max",
         "--evidence",
         "m.jsonl",
     )
@@ -232,7 +236,7 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     by_pair = {(line["query_id"], line["doc_id"]): line["scores"] for line in lines}
     assert all(by_pair[line["query_id"], line["doc_id"]] == line["scores"] for line in of_max)
     assert max(map(len, by_pair.values())) > 1
-    birchbark(*command, "--output", "5.run", "--read-documents", "1", "--evidence", "p.jsonl")
+    birchbark(*command, "--output", "5.run", "--set", "read_documents=1", "--evidence", "p.jsonl")
     read = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
     assert 0 < len(read) < len(lines)
     assert all(line["scored"] and line["scores"] for line in read)
@@ -303,47 +307,59 @@ def test_invalid_input_is_one_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--segments", "pages"), "unknown segments 'pages'"),
-        (("--segments", "windows:9/9"), "window overlap is out of range"),
-        (("--aggregate", "best"), "unknown aggregation 'best'"),
-        (("--first-stage-weight", "2"), "first-stage weight is out of range"),
-        (("--k1", "1"), "--k1 is a key of the file for --ranker now: expected k1 in [first_stage]"),
+        (("--set", "segments=pages"), "unknown segments 'pages'"),
+        (("--set", "segments=windows:9/9"), "window overlap is out of range"),
+        (("--set", "aggregate=best"), "unknown aggregation 'best'"),
+        (("--set", "first_stage_weight=2"), "first-stage weight is out of range"),
+        (("--k1", "1"), "--k1 is a key of the ranker now: expected --set first_stage.k1=VALUE"),
         (("--ranker", "k1.toml"), "k1.toml: first_stage: k1 is out of range"),
         (("--ranker", "none.toml"), "none.toml: no such file: expected a TOML file"),
         (
-            ("--ranker", "or.toml", "--embedding", "model", "--embedding-weight", "2"),
-            "--embedding-w",
+            ("--ranker", "or.toml", "--embedding", "model", "--set", "embedding_weight=2"),
+            "embedding_w",
         ),
-        (("--ranker", "or.toml", "--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more"),
-        (("--depth", "0"), "depth is out of range"),
+        (
+            ("--ranker", "or.toml", "--set", "read_pairs=-1"),
+            "or.toml: stage[1].read_pairs: out of range",
+        ),
+        (("--set", "depth=0"), "stage[1].depth: out of range"),
         (("--model", "nowhere"), "nowhere: no such model"),
         (
-            ("--embedding", "none", "--embedding-weight", "0.2"),
-            "--embedding-weight has no effect without an embedding",
+            ("--embedding", "none", "--set", "embedding_weight=0.2"),
+            "embedding_weight has no effect without an embedding",
         ),
         (
-            ("--embedding", "none", "--embed-segments", "2"),
-            "--embed-segments has no effect without an embedding",
+            ("--embedding", "none", "--set", "embed_segments=2"),
+            "embed_segments has no effect without an embedding",
         ),
         (
-            ("--embedding", "none", "--embed-documents", "9"),
-            "--embed-documents has no effect without an embedding",
+            ("--embedding", "none", "--set", "embed_documents=9"),
+            "embed_documents has no effect without an embedding",
         ),
-        (("--read-segments", "0"), "invalid --read-segments: expected 1 or more, or all"),
-        (("--read-documents", "few"), "invalid --read-documents: expected 1 or more"),
-        (("--embed-documents", "0"), "invalid --embed-documents: expected 1 or more, or all"),
-        (("--read-pairs", "-1"), "invalid --read-pairs: expected 1 or more, or all"),
+        (("--set", "read_segments=0"), "stage[1].read_segments: out of range: expected 1 or more"),
+        (("--set", "read_documents=few"), "invalid read_documents: expected 1 or more"),
+        (("--set", "embed_documents=0"), "stage[1].embed_documents: out of range"),
+        (("--set", "read_pairs=-1"), "stage[1].read_pairs: out of range"),
         (
-            ("--read-segments", "2", "--ranker", "max.toml"),
+            ("--set", "read_segments=2", "--ranker", "max.toml"),
             "max_segments and max_length cannot be combined with reading only some segments",
         ),
-        (("--first-stage", "tfidf", "--ranker", "k1.toml"), "k1 has no effect with model tfidf"),
-        (("--first-stage-only", "--budget", "1s"), "--first-stage-only cannot be combined with"),
-        (("--first-stage-only",), "--first-stage-only cannot be combined with --model"),
-        (("--embedding", "model", "--embedding-weight", "2"), "--embedding-weight is out of range"),
-        (("--aggregate", "top:nan"), "invalid weights for the top segments"),
-        (("--aggregate", "top:1,inf"), "invalid weights for the top segments"),
-        (("--segments", "windows:5/5"), "window overlap is out of range"),
+        (
+            ("--set", "first_stage.model=tfidf", "--ranker", "k1.toml"),
+            "k1 has no effect with model tfidf",
+        ),
+        (("--model", "none", "--budget", "1s"), "--budget has no effect without BERT"),
+        (
+            ("--model", "none", "--set", "depth=3"),
+            "depth has no effect with model none",
+        ),
+        (
+            ("--embedding", "model", "--set", "embedding_weight=2"),
+            "embedding_weight is out of range",
+        ),
+        (("--set", "aggregate=top:nan"), "invalid weights for the top segments"),
+        (("--set", "aggregate=top:1,inf"), "invalid weights for the top segments"),
+        (("--set", "segments=windows:5/5"), "window overlap is out of range"),
         (("--budget", "soon"), "not a time"),
     ],
 )
@@ -440,21 +456,21 @@ def test_field_options(here: Path) -> None:
     fields = ("--field", "title", "--field", "all=title+text")
     birchbark("index", "docs.jsonl", "--to", "i", *fields)
     command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
-    birchbark(*command, "--field", "title=0.25", "--field", "all", "--match", "2")
+    birchbark(*command, "--set", "first_stage.fields={title=0.25, all=1}", "--match", "2")
     assert set(read_run(Path("a.run")).rankings["1"].doc_ids) == {"canoe", "forest"}
-    stderr = birchbark(*command, "--field", "body", status=2)[1]
+    stderr = birchbark(*command, "--set", "first_stage.fields.body=1", status=2)[1]
     assert "no field 'body' to search: expected one of title, all" in stderr
     assert "no field 'contents' to search" in birchbark(*command, status=2)[1]
-    assert "not a field weight" in birchbark(*command, "--field", "all=x", status=2)[1]
+    stderr = birchbark(*command, "--set", "first_stage.fields.all=x", status=2)[1]
+    assert "first_stage.fields.all: wrong type" in stderr
 
 
 def test_k1_and_b_by_field(here: Path) -> None:
     """A field's k1 and b in a ranker's file are those of the library; invalid ones are refused."""
     fields = ("--field", "title", "--field", "text")
     birchbark("index", "docs.jsonl", "--to", "i", *fields)
-    command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", *fields)
-    command = (*command, "--ranker", "r.toml")
-    table = "[first_stage]\nk1 = 2\nb = 1\nfield_bm25."
+    command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run", "--ranker", "r.toml")
+    table = "[first_stage]\nk1 = 2\nb = 1\nfields = {title = 1, text = 1}\nfield_bm25."
     Path("r.toml").write_text(f"{table}title = {{ k1 = 0.5, b = 0 }}")
     birchbark(*command)
     stage = FirstStage(BM25(2, 1), {"title": 1, "text": 1}, {"title": BM25(0.5, 0)})
@@ -474,9 +490,9 @@ def test_k1_and_b_by_field(here: Path) -> None:
 
 
 def test_search_without_bert(here: Path) -> None:
-    """--first-stage-only shows hits with the beginning of their texts, and loads no model."""
+    """Hits are shown with the beginning of their texts, and loads no model."""
     birchbark("index", "docs.jsonl", "--to", "i", "--forward-index")
-    command = ("search", "i", "birch canoe", "--first-stage-only")
+    command = ("search", "i", "birch canoe", "--model", "none")
     shown = birchbark(*command)[0]
     assert shown.startswith(" 1. canoe")
     assert "birch bark" in shown
@@ -484,7 +500,7 @@ def test_search_without_bert(here: Path) -> None:
     assert (hit["doc_id"], hit["segments"], hit["evidence"]) == ("canoe", [], 0.0)
     assert hit["score"] == hit["first_stage"] > 0
     stderr = birchbark(*command, "--budget", "1s", status=2)[1]
-    assert "--first-stage-only cannot be combined with --budget" in stderr
+    assert "--budget has no effect without BERT" in stderr
 
 
 def test_demo_replaces_only_a_demo(here: Path) -> None:
@@ -566,8 +582,7 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
     )[0]
     assert "drafts/b.md" in shown
     assert (
-        "drafts/b.md"
-        in birchbark("search", "notes.index", "bees", "dance", "--first-stage-only")[0]
+        "drafts/b.md" in birchbark("search", "notes.index", "bees", "dance", "--model", "none")[0]
     )
     birchbark("index", "notes", "--to", "i", "--exclude", "drafts/", "--strict", status=2)
     (here / "notes" / "c.html").unlink()

@@ -72,15 +72,19 @@ def test_vectors_of_other_segments_are_stored_beside_the_first(here: Path) -> No
     assert "vectors-2 of title are stored in i" in result.stderr
     assert "detach" not in result.stderr
     assert "attachment vectors-2: documents\t3" in birchbark("index", "stats", "i").stdout
-    dense = ("search", "i", "arches", "--first-stage-only", "--first-stage", "dense", "--json")
-    first, other = birchbark(*dense), birchbark(*dense, "--vector-set", "vectors-2")
+    dense = ("search", "i", "arches", "--model", "none", "--set", "first_stage.model=dense")
+    dense = (*dense, "--json")
+    first, other = birchbark(*dense), birchbark(*dense, "--set", "first_stage.vector_set=vectors-2")
     assert json.loads(first.stdout.splitlines()[0]) != json.loads(other.stdout.splitlines()[0])
-    result = birchbark(*dense, "--vector-set", "vectors-3")
+    result = birchbark(*dense, "--set", "first_stage.vector_set=vectors-3")
     assert "expected vectors or vectors-2" in str(result.exception)
-    result = birchbark("search", "i", "arches", "--vector-set", "vectors-2")
+    result = birchbark("search", "i", "arches", "--set", "first_stage.vector_set=vectors-2")
     assert "nearest in the match" in str(result.exception)
     assert birchbark("index", "detach", "i", VECTORS).exit_code == 0
-    assert birchbark(*dense).stdout == birchbark(*dense, "--vector-set", "vectors-2").stdout
+    assert (
+        birchbark(*dense).stdout
+        == birchbark(*dense, "--set", "first_stage.vector_set=vectors-2").stdout
+    )
 
 
 def test_vectors_by_another_model(here: Path) -> None:
@@ -103,14 +107,16 @@ def test_a_vector_per_token_is_stored_for_late_interaction(here: Path) -> None:
     assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
     assert Index("i").missing_rows() == {}
     result = birchbark(
-        *("search", "i", "arches", "--model", model, "--pooling", "tokens"),
-        *("--first-stage-weight", "0"),
+        *("search", "i", "arches", "--model", model, "--set", "pooling=tokens"),
+        *("--set", "first_stage_weight=0"),
     )
     assert result.exit_code == 0
     assert "late-interaction" in result.stdout
     result = birchbark(*attach, "--pooling", "tokens", "--vector-bits", "4")
     assert (result.exit_code, Index("i").attachments[VECTORS].config["bits"]) == (0, 4)
-    result = birchbark("search", "i", "arches", "--match", "nearest", "--first-stage-only")
+    result = birchbark(
+        "search", "i", "arches", "--set", "first_stage.match=nearest", "--model", "none"
+    )
     assert "vectors of tokens find no candidates" in str(result.exception)
 
 

@@ -38,7 +38,7 @@ def test_other_forms_of_words_are_found(collection: tuple[str, str, str], tmp_pa
     path, analyzer, query = collection
     index = str(tmp_path / "i")
     birchbark("index", path, "--to", index, "--analyzer", analyzer)
-    found = birchbark("search", index, query, "--first-stage-only", "--json").stdout
+    found = birchbark("search", index, query, "--model", "none", "--json").stdout
     first, *_ = map(json.loads, found.splitlines())
     assert first["doc_id"] == "0"
     assert first["snippet"]["marks"]

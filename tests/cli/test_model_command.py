@@ -72,7 +72,7 @@ def test_quantized_model_ranks(here: Path) -> None:
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     command = ["rerank", "i", "--run", "a.run", "--queries", "q.tsv", "--scores", "kept"]
-    command += [*READ_EVERYTHING, "--segments", "sentences"]
+    command += [*READ_EVERYTHING, "--set", "segments=sentences"]
     for model in ("model", "small"):
         for precision, known in (("fp32", 0), ("int8", 12)):
             more = ["--model", model, "--precision", precision, "--output", f"{model}.run"]

@@ -1,4 +1,4 @@
-"""Do --pooling, --device and --threads work, and reject invalid values?"""
+"""Do poolings, --device and --threads work, and reject invalid values?"""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_invalid_poolings(text: str) -> None:
 
 def test_pooling_turns_a_cross_encoder_into_a_biencoder(here: Path) -> None:
     """Every layer gives other scores; the message for a missing layer says how many there are."""
-    choices = [(), *(("--pooling", p) for p in ("cls", "mean", "max", "mean:0", "mean:1"))]
+    choices = [(), *(("--set", f"pooling={p}") for p in ("cls", "mean", "max", "mean:0", "mean:1"))]
     assert len({tuple(search(*choice)) for choice in choices}) == 6
-    assert search("--pooling", "mean") == search("--pooling", "mean:2")
+    assert search("--set", "pooling=mean") == search("--set", "pooling=mean:2")
     with pytest.raises(CheckpointError, match="no such layer: expected 0 to 2, found 3"):
-        search("--pooling", "mean:3")
+        search("--set", "pooling=mean:3")
 
 
 def test_devices(here: Path) -> None:
@@ -95,7 +95,7 @@ def test_two_roles_of_one_model_share_scores(here: Path) -> None:
     """A model that is both ranker and embedding has one score file, with each score stored once."""
     write_bert(here / "encoder", positions=64)
     everything = (*READ_EVERYTHING, "--precision", "fp32", "--model", "encoder")
-    both = (*everything, "--embed-segments", "all", "--embedding", "encoder")
+    both = (*everything, "--set", "embed_segments=all", "--embedding", "encoder")
     scores = search(*both, "--scores", "kept")
     (file,) = (here / "kept").glob("*.scores")
     size = file.stat().st_size

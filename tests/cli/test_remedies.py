@@ -24,8 +24,8 @@ from birchbark.errors import applicable
     ("remedy", "known", "expected"),
     [
         ("check the path", [], "check the path"),
-        ("shorten it, or set --query-tokens 5", ["--query-tokens"], "all"),
-        ("shorten it, or set --query-tokens 5", [], "shorten it"),
+        ("shorten it, or --set query_tokens=5", ["--set"], "all"),
+        ("shorten it, or --set query_tokens=5", [], "shorten it"),
         ("convert it; or name its encoding: --encoding latin-1", ["--to"], "convert it"),
         ("set --embedding to a model, or to none", ["--model"], ""),
         ("another path, or replace it: --replace, or replace=True", [], "another path"),
@@ -118,7 +118,6 @@ def test_every_option_that_an_error_may_name_exists() -> None:
     ("arguments", "message"),
     [
         ("index c.jsonl --to j --field f=title --field f=text", "join both: f=title+text"),
-        ("retrieve i --queries q --output r --field a=1 --field a=2", "is given twice"),
     ],
 )
 def test_an_option_that_the_next_would_replace_is_refused(

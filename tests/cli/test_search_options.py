@@ -38,7 +38,7 @@ def test_truncation_is_reported(run: Path) -> None:
     assert "not scored" not in stderr
     Path("limit.toml").write_text("[[stage]]\nmax_segments = 1\n")
     limited = ("--ranker", "limit.toml")
-    more = ("--segments", "sentences", *limited, "--report", "r.tsv")
+    more = ("--set", "segments=sentences", *limited, "--report", "r.tsv")
     stderr = birchbark(*COMMAND, "--output", "b.run", *more)[1]
     rows = table(run / "r.tsv")
     tokens = sum(int(row["truncated_tokens"]) for row in rows.values())
@@ -80,7 +80,7 @@ def test_budget(run: Path) -> None:
     assert all(hit["snippet"]["marks"] for hit in hits)
     assert "the time budget ran out: read 0 of " in stderr
     assert "loading the models took " in stderr
-    first = birchbark("search", "i", "birch river", "--first-stage-only", "--json")[0]
+    first = birchbark("search", "i", "birch river", "--model", "none", "--json")[0]
     assert [h["doc_id"] for h in hits] == [json.loads(x)["doc_id"] for x in first.splitlines()]
 
 
@@ -97,7 +97,7 @@ def test_a_search_tells_what_was_read(run: Path) -> None:
                 assert segment["text"][start:end].lower() in ("birch", "river")
     read = f"read {stats['pairs'] - stats['embedded']} of {stats['segments']} passages with model"
     assert stderr.startswith(f"{read} cross-encoder, {stats['embedded']} with cosine of ")
-    out, stderr = birchbark("search", "i", "birch river", "--first-stage-only")
+    out, stderr = birchbark("search", "i", "birch river", "--model", "none")
     assert "A canoe of birch bark." in out
     assert stderr == ""
 
@@ -138,7 +138,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
         assert hit["score"] == pytest.approx(parts)
     stderr = birchbark("search", "i", "birch river", "--model", "embedding")[1]
     assert stderr == "used the stored vectors of 5 documents\n"
-    more = ("--model", "embedding", "--segments", "windows:9/1")
+    more = ("--model", "embedding", "--set", "segments=windows:9/1")
     stderr = birchbark("search", "i", "birch river", *more)[1]
     assert "none were made with this search's embedding model and segments" in stderr
     birchbark("index", "detach", "i", "vectors")
@@ -189,7 +189,7 @@ def test_a_filter_that_no_document_meets(here: Path) -> None:
     records = [{"id": str(n), "text": "birch", "kind": f"kind {n}"} for n in range(14)]
     Path("kinds.jsonl").write_text("\n".join(map(json.dumps, records)))
     birchbark("index", "kinds.jsonl", "--to", "kinds", "--keyword", "kind")
-    command = ("search", "kinds", "birch", "--first-stage-only", "--filter")
+    command = ("search", "kinds", "birch", "--model", "none", "--filter")
     messages = birchbark(*command, "kind=3")[1]
     assert "no document has kind=3; there are: kind 0, kind 1, kind 10" in messages
     assert messages.rstrip().endswith(", …")
@@ -209,7 +209,7 @@ def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
         in messages
     )
     assert "no document" not in birchbark(*command, "birch")[1]
-    messages = birchbark(*command, "zzzzzzzz", "--match", "or")[1]
+    messages = birchbark(*command, "zzzzzzzz", "--set", "first_stage.match=or")[1]
     assert "no document matches" in messages
     assert "can be found" not in messages
 
@@ -222,11 +222,17 @@ def test_control_characters_of_documents_are_not_printed(here: Path) -> None:
     Path("hostile.jsonl").write_text(json.dumps(record))
     birchbark("index", "hostile.jsonl", "--to", "hostile")
     controls = set("\x1b\x07\x9b\x7f\u202e\u202c\u2067\u2028")
-    for options in (("--model", "model"), ("--first-stage-only",)):
+    for options in (
+        ("--model", "model"),
+        (
+            "--model",
+            "none",
+        ),
+    ):
         out, messages = birchbark("search", "hostile", "birch", *options)[:2]
         assert "birch" in out
         assert not set(out + messages) & controls
-    out = birchbark("search", "hostile", "birch", "--first-stage-only", "--json")[0]
+    out = birchbark("search", "hostile", "birch", "--model", "none", "--json")[0]
     assert json.loads(out)["title"] == hostile
     assert not set(out) & controls
     assert "\x1b" not in birchbark("search", "no\x1bwhere", "birch", status=2)[1]
@@ -236,18 +242,18 @@ def test_a_folder_stands_for_its_index(here: Path) -> None:
     """The index beside a folder is searched; without one, the message says how to make it."""
     (here / "notes").mkdir()
     (here / "notes" / "boats.txt").write_text("A birch canoe.")
-    messages = birchbark("search", "notes", "canoe", "--first-stage-only", status=2)[1]
+    messages = birchbark("search", "notes", "canoe", "--model", "none", status=2)[1]
     assert "birchbark index notes --to notes.index" in messages
     birchbark("index", "notes", "--to", "notes.index")
     for name in ("notes", "notes/", "notes.index"):
-        assert "boats.txt" in birchbark("search", name, "canoe", "--first-stage-only")[0]
+        assert "boats.txt" in birchbark("search", name, "canoe", "--model", "none")[0]
     assert "documents" in birchbark("index", "stats", "notes")[0]
 
 
 @pytest.mark.parametrize("name", [".", ".."])
 def test_a_folder_without_a_name(here: Path, name: str) -> None:
     """It is resolved, and the message says how its index is made."""
-    messages = birchbark("search", name, "canoe", "--first-stage-only", status=2)[1]
+    messages = birchbark("search", name, "canoe", "--model", "none", status=2)[1]
     assert "no index here" in messages
 
 
@@ -259,6 +265,6 @@ def test_hits_below_a_probability_are_left_out(run: Path) -> None:
     out, stderr = birchbark(*command, "--min-probability", str(probabilities[-1]))
     assert [json.loads(line)["probability"] for line in out.splitlines()] == probabilities[-1:]
     assert "left out 2 hits whose probability is below" in stderr
-    first = ("search", "i", "birch river", "--first-stage-only")
+    first = ("search", "i", "birch river", "--model", "none")
     stderr = birchbark(*first, "--min-probability", "0.5", status=2)[1]
-    assert "--min-probability has no effect with --first-stage-only" in stderr
+    assert "--min-probability has no effect without BERT" in stderr

@@ -148,7 +148,7 @@ def test_shards_of_other_work_are_refused(
         with pytest.raises(InputError, match=f"different inputs: found different {difference} "):
             merge_shards(target)
 
-    refused("settings", "--first-stage-weight", "0.5")
+    refused("settings", "--set", "first_stage_weight=0.5")
     refused("models", "--model", str(bert(labels=1, seed=9)))
     run = Path(work[work.index("--run") + 1])
     lines = run.read_text()
@@ -238,8 +238,8 @@ def test_other_embedding_weights_are_other_work(tmp_path: Path, work: list[str])
     at = work.index("--embedding")
     work = [*work[:at], *work[at + 2 :]]  # with the default embedding
     birchbark(*work, "--shard", "1/3")
-    birchbark(*work, "--embedding-weight", "0.5", "--shard", "2/3")
-    birchbark(*work, "--embedding-weight", "0.7", "--shard", "3/3")
+    birchbark(*work, "--set", "embedding_weight=0.5", "--shard", "2/3")
+    birchbark(*work, "--set", "embedding_weight=0.7", "--shard", "3/3")
     with pytest.raises(
         InputError, match=r"1/3 and 3/3 were made from different inputs.*different settings"
     ):

@@ -181,7 +181,7 @@ def test_the_service_answers_while_a_node_is_lost(nodes: Any, directory: Path) -
     nodes.wait_for_nodes()
     options = ["--address", nodes.address, "--cpus", "2", "serve", str(directory)]
     serve = ["cluster", *options]
-    with running("--first-stage-only", cwd=directory.parent, verb=serve) as (port, _):
+    with running("--model", "none", cwd=directory.parent, verb=serve) as (port, _):
         whole = ask(port)
         assert whole["exact"] and whole["missing_shards"] == []
         assert len(whole["hits"]) == 24

@@ -252,7 +252,7 @@ def test_commands(tmp_path: Path) -> None:
         birchbark("index", "add", index, str(tmp_path / "more.jsonl"))
         birchbark("index", "delete", index, "d3", "d4")
         birchbark("retrieve", index, "--queries", str(tmp_path / "q.tsv"), "--output", run, "--rm3")
-        hits = birchbark("search", index, QUERIES[0].text, "--first-stage-only", "--json")
+        hits = birchbark("search", index, QUERIES[0].text, "--model", "none", "--json")
         runs.append((Path(run).read_bytes(), hits))
         assert "documents" in birchbark("index", "stats", index)
         birchbark("index", "verify", index)

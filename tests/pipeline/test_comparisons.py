@@ -271,21 +271,21 @@ def test_command_line(tmp_path: Path, engine: IndexEngine) -> None:
     deep = tmp_path / "deep.toml"
     deep.write_text("[[stage]]\nduo_depth = 4\n")
     of_file = ("--ranker", deep, "--output")
-    done = birchbark("--duo", tmp_path / "duo", *of_file, tmp_path / "a.run")
+    done = birchbark("--set", f"duo={tmp_path / 'duo'}", *of_file, tmp_path / "a.run")
     assert done.exit_code == 0, done.output
     assert len([*(tmp_path / "kept").glob("*.scores")]) == 2
     assert "12 comparisons" in done.output
     with pytest.raises(InputError, match="duo_depth has no effect without duo"):
         birchbark(*of_file, tmp_path / "b.run")
     with pytest.raises(InputError, match="duo_depth exceeds depth"):
-        birchbark("--duo", tmp_path / "duo", "--depth", 3, *of_file, "b.run")
+        birchbark("--set", f"duo={tmp_path / 'duo'}", "--set", "depth=3", *of_file, "b.run")
     (tmp_path / "s.toml").write_text(f"[[stage]]\nduo = '{tmp_path / 'duo'}'\nduo_depth = 3\n")
     more = ["--ranker", tmp_path / "s.toml", "--output", tmp_path / "c.run"]
-    done = birchbark("--depth", 9, *more)  # options fill in what the stage leaves out
+    done = birchbark("--set", "depth=9", *more)  # which the stage leaves out
     assert "6 comparisons" in done.output
-    with pytest.raises(InputError, match="--embedding-weight has no effect without an embedding"):
-        birchbark("--embedding-weight", 0.3, *more)
-    (tmp_path / "s.toml").write_text(f"[[stage]]\n[[stage]]\nduo = '{tmp_path / 'mono'}'\n")
+    with pytest.raises(InputError, match="embedding_weight has no effect without an embedding"):
+        birchbark("--set", "embedding_weight=0.3", *more)
+    (tmp_path / "s.toml").write_text(f"[[stage]]\nduo = '{tmp_path / 'mono'}'\n")
     with pytest.raises(CheckpointError, match="does not compare two texts"):
         birchbark(*more)
     assert Checkpoint.open(tmp_path / "duo").head.is_duo  # type: ignore[union-attr]

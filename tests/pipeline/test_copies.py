@@ -38,7 +38,7 @@ def test_copies_differ_in_their_place_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("only", [[], ["--first-stage-only"]])
+@pytest.mark.parametrize("only", [[], ["--model", "none"]])
 def test_the_shell_shows_where_copies_are(tmp_path: Path, only: list[str]) -> None:
     """In JSON and in the table, with and without BERT."""
     for name in ("one/guide.txt", "two/guide.txt"):

@@ -256,7 +256,7 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
         QUERY, 9
     )
     for options, message in (
-        (["--first-stage", "dense", "--rm3"], "--rm3 has no effect with --first-stage dense"),
+        (["--first-stage", "dense", "--rm3"], "rm3 has no effect with model dense"),
         (["--first-stage", "dense", "--weighted"], "--weighted queries have no text"),
         (["--match", "near"], "unknown match 'near'"),
     ):
@@ -264,7 +264,16 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
             CliRunner().invoke(group, [*command, *options], catch_exceptions=False)
     result = CliRunner().invoke(
         group,
-        ["search", str(directory), QUERY, "--first-stage", "dense", "--first-stage-only", "--json"],
+        [
+            "search",
+            str(directory),
+            QUERY,
+            "--set",
+            "first_stage.model=dense",
+            "--model",
+            "none",
+            "--json",
+        ],
         catch_exceptions=False,
     )
     assert result.stdout.count('"doc_id"') == len(DOCUMENTS)

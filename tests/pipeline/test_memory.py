@@ -44,7 +44,8 @@ def test_memory_does_not_grow_with_depth(bert: Callable[..., Path]) -> None:
     for depth in (250, 1000):
         command = [
             sys.executable, "-c", MEASURED, "rerank", "long.index", "--run", "first.run",
-            "--queries", "q.tsv", "--model", str(model), "--depth", str(depth), "--output", "o.run",
+            "--queries", "q.tsv", "--model", str(model), "--set", f"depth={depth}",
+            "--output", "o.run",
         ]  # fmt: skip
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
         peak_megabytes[depth] = int(done.stdout) / 1000

@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_beginning(tmp_path: Path, bert: Callable[..., P
     )
     assert stats[1].cut_query_tokens == lost  # counted once
     assert ranked.rankings == rerank(index, run, [Query("1", cut)], Ranker(scorer)).rankings
-    with pytest.raises(InputError, match=r"query is too long.*--query-tokens \d+"):
+    with pytest.raises(InputError, match=r"query is too long.*--set query_tokens=\d+"):
         rerank(index, run, [Query("1", LONG)], Ranker(scorer))
     with pytest.raises(InputError, match="number of query tokens"):
         Ranker(scorer, query_tokens=0)
@@ -114,44 +114,45 @@ def test_candidates_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> Non
 def test_the_option(tmp_path: Path, bert: Callable[..., Path]) -> None:
     """The command says how many tokens were cut, in words and in JSON."""
     build_index(DOCUMENTS, tmp_path / "i")
-    model = ("--model", str(bert(labels=1)), "--embedding", "none", "--query-tokens", "3")
+    model = ("--model", str(bert(labels=1)), "--embedding", "none", "--set", "query_tokens=3")
     result = CliRunner().invoke(group, ["search", str(tmp_path / "i"), LONG, *model, "--json"])
     assert result.exit_code == 0
     hit = json.loads(result.stdout.splitlines()[0])
     lost = hit["stats"]["cut_query_tokens"]
     assert lost > 50
-    assert f"not read, because of --query-tokens: {lost} tokens of queries" in result.stderr
+    assert f"not read, because of query_tokens: {lost} tokens of queries" in result.stderr
 
 
 def test_a_first_stage_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> None:
-    """A query that is too long is refused before any is ranked; by terms, the option is refused."""
+    """A query that is too long is refused before any is ranked; by terms, the key is refused."""
     index, queries, output = (str(tmp_path / name) for name in ("i", "q.tsv", "dense.run"))
     build_index(DOCUMENTS, tmp_path / "i")
     with IndexWriter(tmp_path / "i") as writer:
         precompute_vectors(load_scorer(bert()), sentences, str(bert())).attach(writer)
     Path(queries).write_text(f"1\twords\n2\t{LONG}\n")
     retrieve = ("retrieve", index, "--queries", queries, "--output", output)
-    by_terms = ("search", index, "words", "--first-stage-only")
+    by_terms = ("search", index, "words", "--model", "none")
 
     def birchbark(*arguments: str) -> tuple[int, str]:
         result = CliRunner().invoke(group, arguments)
         return result.exit_code, f"{result.stderr}{result.exception}"
 
-    for match in (("--first-stage", "dense"), ("--match", "nearest+or")):
+    cut = ("--set", "first_stage.query_tokens=4")
+    for key in ("model=dense", "match=nearest+or"):
+        match = ("--set", f"first_stage.{key}")
         code, message = birchbark(*retrieve, *match)
         assert code == 1
         assert "query is too long" in message
-        assert "have its beginning read: --query-tokens" in message
+        assert "have its beginning read: --set query_tokens=30" in message
         assert not Path(output).exists()
-        code, message = birchbark(*retrieve, *match, "--query-tokens", "4", "--threads", "1")
+        code, message = birchbark(*retrieve, *match, *cut, "--threads", "1")
         assert code == 0
         assert "tokens of queries" in message
         assert len(read_run(output).rankings) == 2
         Path(output).unlink()
-        code, message = birchbark(*by_terms, *match, "--query-tokens", "4", "--threads", "1")
+        code, message = birchbark(*by_terms, *match, *cut, "--threads", "1")
         assert code == 0
     for command in (retrieve, by_terms):
-        for option in ("--query-tokens", "--threads"):
-            code, message = birchbark(*command, option, "1")
-            assert code == 1
-            assert f"{option} has no effect: a first stage by terms uses no model" in message
+        code, message = birchbark(*command, *cut)
+        assert code == 1
+        assert "query_tokens has no effect: a first stage by terms uses no model" in message

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
+from birchbark.cli.from_options import parse_setting
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.ranker_file import as_toml, first_stage_of, read_ranker, stages_of
+from birchbark.pipeline.ranker_file import as_toml, read_ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.rm3 import RM3
-from birchbark.section import Section
 from conftest import write_bert
 
 WHOLE = """
@@ -66,15 +66,35 @@ def test_each_key_has_its_effect(tmp_path: Path) -> None:
     assert [(stage.depth, stage.read_segments) for stage in stages] == [(50, "2"), (100, None)]
 
 
-def test_options_apply_where_a_key_is_missing(tmp_path: Path) -> None:
-    """Of the first stage and of each other; a file without stages has one."""
-    (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n")
-    file = Section.read(tmp_path / "r.toml")
-    first_stage, stage = FirstStageOptions("rrf", k1=2, rm3=RM3()), StageOptions(depth=7)
-    options = first_stage_of(file, first_stage, ["rm3"])
-    stages = stages_of(file, stage, ["depth"])
-    assert (options.model, options.k1, options.rm3) == ("rrf", 1.5, RM3())
-    assert stages == [stage]
+def test_settings_replace_what_the_file_says(tmp_path: Path) -> None:
+    """Of the first stage, and of its only other stage; all other keys stay."""
+    (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n[[stage]]\ndepth = 7\n")
+    changed = {"first_stage.k1": 2, "first_stage.rm3.terms": 5, "read_pairs": "all"}
+    first_stage, stages = read_ranker(tmp_path / "r.toml", changed)
+    assert first_stage == FirstStageOptions(k1=2.0, rm3=RM3(terms=5))
+    assert stages == [StageOptions(depth=7, read_pairs="all")]
+    assert read_ranker(None, {"depth": 9}) == (FirstStageOptions(), [StageOptions(depth=9)])
+    assert read_ranker() == (FirstStageOptions(), [StageOptions()])
+
+
+def test_the_model_none_leaves_out_re_ranking(tmp_path: Path) -> None:
+    """In the file, or as a setting that replaces its stages; other keys would have no effect."""
+    (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n[[stage]]\nmodel = 'none'\n")
+    assert read_ranker(tmp_path / "r.toml") == (FirstStageOptions(k1=1.5), [])
+    (tmp_path / "two.toml").write_text("[[stage]]\ndepth = 9\n[[stage]]\n")
+    assert read_ranker(tmp_path / "two.toml", {"model": "none"}) == (FirstStageOptions(), [])
+    with pytest.raises(InputError, match="depth has no effect with model none"):
+        read_ranker(None, {"model": "none", "depth": 9})
+
+
+def test_a_setting_needs_one_stage(tmp_path: Path) -> None:
+    """With two it could be for either, and without one it is for none."""
+    (tmp_path / "r.toml").write_text("[[stage]]\n[[stage]]\n")
+    with pytest.raises(InputError, match=r"r.toml: not one table \[\[stage\]\], which depth could"):
+        read_ranker(tmp_path / "r.toml", {"depth": 9})
+    assert read_ranker(tmp_path / "r.toml", {"first_stage.k1": 1})[0].k1 == 1
+    with pytest.raises(InputError, match=r"ranker: stage\[1\].deep: unknown key"):
+        read_ranker(None, {"deep": 9})
 
 
 @pytest.mark.parametrize(
@@ -101,39 +121,56 @@ def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "key", "value"),
     [
-        ("[first_stage]\nmodel = 'bm25'", "first_stage_model"),
-        ("[first_stage]\nmatch = 'or'", "match"),
-        ("[[stage]]\ndepth = 3\n[[stage]]\ndepth = 2", "depth"),
+        ("depth=20", "depth", 20),
+        ("read_pairs=all", "read_pairs", "all"),
+        ("aggregate=top:1,0.5", "aggregate", "top:1,0.5"),
+        ("first_stage.rm3={}", "first_stage.rm3", {}),
+        ("first_stage.filters=type=pdf", "first_stage.filters", "type=pdf"),
+        ('duo="1"', "duo", "1"),
+        ("duo=1\ndepth=2", "duo", "1\ndepth=2"),
+        ("embedding=", "embedding", ""),
     ],
 )
-def test_an_option_that_the_file_sets_is_refused(tmp_path: Path, text: str, given: str) -> None:
-    """It would have no effect; one that a stage leaves open has one."""
-    (tmp_path / "r.toml").write_text(text)
-    read: Any = stages_of if given == "depth" else first_stage_of
-    with pytest.raises(InputError, match=f"{given} has no effect: .*r.toml: .* is set"):
-        read(Section.read(tmp_path / "r.toml"), given=[given])
-    (tmp_path / "r.toml").write_text(f"{text}\n[[stage]]\n")
-    if given == "depth":
-        stages_of(Section.read(tmp_path / "r.toml"), given=[given])
+def test_a_setting_is_parsed(text: str, key: str, value: Any) -> None:
+    """Its value is TOML, or else a string."""
+    assert parse_setting(text) == (key, value)
 
 
-def test_fields_of_options_may_have_their_own_k1_and_b(tmp_path: Path) -> None:
-    """A file whose field is searched because of an option is right for all that read it."""
-    (tmp_path / "r.toml").write_text("first_stage.field_bm25.title = { k1 = 1, b = 0 }")
-    file = Section.read(tmp_path / "r.toml")
-    assert first_stage_of(file, FirstStageOptions(fields={"title": 1.0})).field_bm25
-    assert stages_of(file) == [StageOptions()]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "depth"], "not a setting: expected --set KEY=VALUE, found depth"),
+        (["--set", "=3"], "not a setting"),
+        (["--set", "depth=3", "--set", "depth=x"], r"depth: wrong type.*found 'x'"),
+        (["--model", "none", "--set", "model=x"], "--model and --set model exclude each other"),
+        (["--set", "embedding="], r"stage\[1\].embedding: is empty"),
+        (["--set", "first_stage.rm3.words=1"], "first_stage.rm3.words: unknown key"),
+    ],
+)
+def test_wrong_settings_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    """Before anything is read."""
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(group, ["search", str(tmp_path), "x", *options], catch_exceptions=False)
 
 
-def test_unknown_tables_are_refused_by_all_that_read_the_file(tmp_path: Path) -> None:
+def test_a_command_refuses_keys_of_the_table_that_it_does_not_use(tmp_path: Path) -> None:
+    """`retrieve` does not re-rank, and `rerank` has no first stage; of a file, both take a part."""
+    files = ("--queries", "q", "--output", "o")
+    for command, key in (
+        (["retrieve", "i", *files], "depth"),
+        (["rerank", "i", "--run", "r", *files], "first_stage.k1"),
+    ):
+        with pytest.raises(InputError, match=f"--set {key} has no effect: the command does not"):
+            CliRunner().invoke(group, [*command, "--set", f"{key}=1"], catch_exceptions=False)
+
+
+def test_unknown_tables_are_refused(tmp_path: Path) -> None:
     """Also by a command that uses only one of the tables that there can be."""
     (tmp_path / "r.toml").write_text("[first_stage]\n[rm3]\n")
-    readers: tuple[Any, ...] = first_stage_of, stages_of
-    for read in readers:
-        with pytest.raises(InputError, match=r"r\.toml: rm3: unknown key"):
-            read(Section.read(tmp_path / "r.toml"))
+    with pytest.raises(InputError, match=r"r\.toml: rm3: unknown key"):
+        read_ranker(tmp_path / "r.toml")
 
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

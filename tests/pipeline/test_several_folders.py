@@ -45,7 +45,7 @@ def test_one_index_of_both_is_beside_the_first(folders: list[Path]) -> None:
     assert original
     with original.opened as file:
         assert (original.name, file.read()) == ("one.txt", (folders[1] / "one.txt").read_bytes())
-    arguments = ["search", str(index), "birch canoe", "--first-stage-only", "--json"]
+    arguments = ["search", str(index), "birch canoe", "--model", "none", "--json"]
     result = CliRunner().invoke(group, [*arguments, "--filter", "path=mail/*"])
     ids = {json.loads(line)["doc_id"] for line in result.stdout.splitlines()}
     assert ids == {"mail/deep/two.txt", "mail/one.txt"}

@@ -56,7 +56,7 @@ def test_the_shell_sorts(tmp_path: Path) -> None:
     build_index(records, tmp_path / "i")
     found = {}
     for order in (None, "year", "-year"):
-        for only in ([], ["--first-stage-only"]):
+        for only in ([], ["--model", "none"]):
             sort = ["--sort", order] if order else []
             arguments = ["search", str(tmp_path / "i"), "bees", "--json", *sort, *only]
             lines = CliRunner().invoke(group, arguments, catch_exceptions=False).stdout.splitlines()

@@ -23,7 +23,7 @@ from birchbark.pipeline.ranker_file import read_ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.stage_options import CHOICES, StageOptions
+from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
@@ -153,16 +153,17 @@ def test_without_a_stage(engine: IndexEngine, run: Run) -> None:
 
 
 def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None:
-    """Keys of a [[stage]] override the options."""
+    """They rank as one after the other does."""
     model = write_bert(tmp_path / "model", labels=1)
+    both = f"[[stage]]\nmodel = '{model}'\nsegments = 'windows:3/1'\n"
     (tmp_path / "stages.toml").write_text(
-        "[[stage]]\ndepth = 20\naggregate = 'mean'\n"
-        "[[stage]]\ndepth = 5\nfirst_stage_weight = 0.1\n"
+        f"{both}depth = 20\naggregate = 'mean'\n{both}depth = 5\nfirst_stage_weight = 0.1\n"
     )
     write_run(run, tmp_path / "bm25.run")
     (tmp_path / "q.tsv").write_text("".join(f"{q.query_id}\t{q.text}\n" for q in QUERIES))
-    words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--model", model]
-    words += ["--queries", tmp_path / "q.tsv", "--segments", "windows:3/1"]
+    words = ["rerank", engine.index.directory, "--run", tmp_path / "bm25.run", "--queries"]
+    words += [tmp_path / "q.tsv"]
+    options = ["--model", model, "--set", "segments=windows:3/1"]
 
     def birchbark(*more: Any) -> Any:
         call = [str(word) for word in (*words, *more)]
@@ -170,16 +171,14 @@ def test_stages_of_a_file(engine: IndexEngine, run: Run, tmp_path: Path) -> None
 
     done = birchbark("--ranker", tmp_path / "stages.toml", "--output", tmp_path / "one.run")
     assert done.exit_code == 0, done.output
-    birchbark("--depth", 20, "--aggregate", "mean", "--output", tmp_path / "a.run")
+    first = (*options, "--set", "depth=20", "--set", "aggregate=mean")
+    birchbark(*first, "--output", tmp_path / "a.run")
     words[words.index("--run") + 1] = tmp_path / "a.run"
-    birchbark("--depth", 5, "--first-stage-weight", 0.1, "--output", tmp_path / "b.run")
+    second = (*options, "--set", "depth=5", "--set", "first_stage_weight=0.1")
+    birchbark(*second, "--output", tmp_path / "b.run")
     one, other = read_run(tmp_path / "one.run"), read_run(tmp_path / "b.run")
     for query_id, ranking in one.rankings.items():
         assert ranking.doc_ids == other.rankings[query_id].doc_ids
-
-
-ONLY_IN_FILES = {"duo_depth", "duo_aggregate", "duo_max_comparisons", "first_stage_scale"}
-ONLY_IN_FILES |= {"max_segments", "max_length"}
 
 
 def test_options_are_keys_of_files() -> None:
@@ -188,13 +187,23 @@ def test_options_are_keys_of_files() -> None:
     needed = ["i", "--run", "r", "--queries", "q", "--output", "o"]
     given = command.make_context("rerank", needed).params
     for field in fields(StageOptions):
-        if field.name in ONLY_IN_FILES:
+        if field.name not in options:
             continue
         assert given[field.name] == field.default, field.name
         choices = getattr(options[field.name].type, "choices", None)
-        assert (tuple(choices) if choices else None) == CHOICES.get(field.name), field.name
+        keywords = getattr(field.metadata["read"], "keywords", {})
+        assert (tuple(choices) if choices else None) == keywords.get("choices"), field.name
     once = {"index", "run_file", "queries", "topic_fields", "encoding", "output", "top", "report"}
-    once |= {"evidence", "tag", "device", "ranker_file", "threads", "scores", "shard_text"}
+    once |= {
+        "evidence",
+        "tag",
+        "device",
+        "ranker_file",
+        "settings",
+        "threads",
+        "scores",
+        "shard_text",
+    }
     assert options.keys() - {field.name for field in fields(StageOptions)} == once
 
 
@@ -214,6 +223,7 @@ def test_keys_without_effect(engine: IndexEngine, run: Run, tmp_path: Path) -> N
     [
         ("", r"no ranker: expected a table \[first_stage\], or tables \[\[stage\]\]"),
         ("stage = []", "no ranker"),
+        ("[first_stage]\nmodel = 'none'\n", "unknown model 'none'"),
         ("[[stage]]\ndepht = 3\n", r"stage\[1\].depht: unknown key.*one of model"),
         ("[[stage]]\n[[stage]]\ndepth = 0\n", r"stage\[2\].depth: out of range"),
         ("[[stage]]\nprecision = 'fp8'\n", r"stage\[1\].precision: unknown precision 'fp8'"),

@@ -163,7 +163,8 @@ def test_the_shell(tmp_path: Path) -> None:
         done = CliRunner().invoke(group, [*arguments, *shards], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         run = tmp_path / f"{len(runs)}.run"
-        arguments = ["retrieve", str(index), "--queries", str(queries), "--field", "vector"]
+        arguments = ["retrieve", str(index), "--queries", str(queries), "--set"]
+        arguments += ["first_stage.fields.vector=1"]
         done = CliRunner().invoke(group, [*arguments, "--output", str(run)], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         runs.append(run.read_text())

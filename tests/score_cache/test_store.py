@@ -413,7 +413,8 @@ def test_fifty_kills_change_no_byte_of_the_run(index: Index, bert: Callable[...,
     (folder / "q.tsv").write_text("".join(f"{q.query_id}\t{q.text}\n" for q in QUERIES))
     command = [
         sys.executable, "-c", RUN, "rerank", str(index.directory), "--run", "first.run",
-        "--queries", "q.tsv", "--model", str(model), "--segments", "windows:3/2", "--threads", "1",
+        "--queries", "q.tsv", "--model", str(model), "--set", "segments=windows:3/2",
+        "--threads", "1",
         *READ_EVERYTHING,
     ]  # fmt: skip
     subprocess.run([*command, "--output", "plain.run"], cwd=folder, check=True)

@@ -52,8 +52,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     embedding = write_bert(directory / "embedding")
     (directory / "key").write_text(KEY)
     write_report(directory / "studies" / "tiny", bert)
-    words = ("index", "--model", bert, "--compare-embedding", embedding, "--key-file", "key")
-    words = (*words, "--reports", "studies", "--match", "or")
+    words = ("index", "--model", bert, "--embedding", embedding, "--key-file", "key")
+    words = (*words, "--reports", "studies", "--set", "first_stage.match=or")
     with running(*words, cwd=directory) as (port, _):
         yield f"http://127.0.0.1:{port}/"
 

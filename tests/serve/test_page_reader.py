@@ -85,7 +85,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     write_pdf(directory / "files" / "willow.pdf")
     build_folder_index(FolderSource((str(directory / "files"),)), directory / "index")
     bert = write_bert(directory / "bert", labels=1)
-    with running("index", "--model", bert, "--match", "or", cwd=directory) as (port, _):
+    with running("index", "--model", bert, "--set", "first_stage.match=or", cwd=directory) as (
+        port,
+        _,
+    ):
         yield f"http://127.0.0.1:{port}/"
 
 

@@ -187,8 +187,8 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
         (("index", "--budget", "1h"), "not a time"),
         (("index", "--budget", "60s"), "the default budget exceeds the maximum time"),
         (("index", "--reports", "nowhere"), "nowhere: no such folder"),
-        (("index", "--first-stage-only", "--depth", "3"), "cannot be combined with --depth"),
-        (("index", "--compare-embedding", "nowhere"), "no such model"),
+        (("index", "--model", "none", "--set", "depth=3"), "depth has no effect with model none"),
+        (("index", "--embedding", "nowhere"), "no such model"),
     ):
         result = CliRunner().invoke(group, ["serve", *map(str, words)])
         assert isinstance(result.exception, BirchbarkError)

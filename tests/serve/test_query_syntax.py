@@ -69,7 +69,7 @@ def client(searcher: Searcher) -> Iterator[TestClient]:
 
 
 def by_shell(searcher: Searcher, query: str, *more: str) -> list[str]:
-    given = ("search", str(searcher.directory), "--first-stage-only", "--json", *more, "--", query)
+    given = ("search", str(searcher.directory), "--model", "none", "--json", *more, "--", query)
     result = CliRunner().invoke(group, given, catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return [json.loads(line)["doc_id"] for line in result.stdout.splitlines()]
@@ -145,7 +145,7 @@ def test_nothing_to_search_for(searcher: Searcher, client: TestClient) -> None:
     assert response.json()["what"] == (
         "the query has nothing to search for: it only leaves documents out"
     )
-    given = ("search", str(searcher.directory), "--first-stage-only", "--", "-parcel")
+    given = ("search", str(searcher.directory), "--model", "none", "--", "-parcel")
     assert isinstance(CliRunner().invoke(group, given).exception, InputError)
 
 

@@ -30,7 +30,7 @@ def test_the_image_serves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (program, verb, folder) == ("birchbark", "serve", "/data/documents")
     monkeypatch.setenv("BIRCHBARK_API_KEY", "secret")
     options[options.index("8000")] = "0"
-    with running("documents", *options, "--first-stage-only", cwd=tmp_path) as (port, _):
+    with running("documents", *options, "--model", "none", cwd=tmp_path) as (port, _):
         python, flag, code = words("HEALTHCHECK")
         assert (python, flag) == ("python", "-c")
         check = [sys.executable, "-c", code.replace(":8000/", f":{port}/")]

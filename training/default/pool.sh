@@ -44,8 +44,8 @@ for path in "$data"/qa/*/; do
     cp "$work/$name.bm25.run" "$work/$name.run"
   else
     birchbark rerank "$work/pool.index" --run "$work/$name.bm25.run" --queries "$work/$name.queries" \
-      --model birchbark-embedding-l6 --segments whole --read-segments all --aggregate max --first-stage-weight 0 \
-      --depth 60 --output "$work/$name.run"
+      --model birchbark-embedding-l6 --set segments=whole --set read_segments=all --set aggregate=max \
+      --set first_stage_weight=0 --set depth=60 --output "$work/$name.run"
   fi
   birchbark pairs judged "$work/pool.jsonl" --queries "$work/$name.queries" --qrels "$work/$name.qrels" \
     --run "$work/$name.run" --ranks 1-25 --negatives 10 --random-negatives 1 --output "$work/$name.tsv"

@@ -119,7 +119,7 @@ def report_intake(intake: Intake) -> None:
 def report_cut_queries(tokens: int) -> None:
     """Print how many tokens of queries are not read, if any."""
     if tokens:
-        notify(f"not read, because of --query-tokens: {tokens:,} tokens of queries")
+        notify(f"not read, because of query_tokens: {tokens:,} tokens of queries")
 
 
 def report_stats(

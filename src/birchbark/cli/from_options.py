@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,76 +13,75 @@ from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
-from birchbark.option_rules import FIRST_STAGE_OPTIONS
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.cluster.serving import ServingProcesses
     from birchbark.cluster.shard import Shard
+    from birchbark.pipeline.first_stage_options import FirstStageOptions
     from birchbark.pipeline.loaded_models import LoadedModels
     from birchbark.pipeline.searcher import Searcher
     from birchbark.pipeline.settings.ranker import Ranker
+    from birchbark.pipeline.stage_options import StageOptions
     from birchbark.records import Query
-    from birchbark.retrieve.first_stage import FirstStage
-    from birchbark.retrieve.vector_match import VectorMatch
     from birchbark.score.session import SessionFactory
-    from birchbark.section import Section
 
 
+KEYS = {  # options of commands → keys of a ranker's file, as for --set
+    "model": "model",
+    "embedding": "embedding",
+    "precision": "precision",
+    "first_stage_model": "first_stage.model",
+    "match": "first_stage.match",
+    "filters": "first_stage.filters",
+    "rm3": "first_stage.rm3",
+}
 # How long a shard waits for the process of a lost node, which may still hold its score store.
 SECONDS_OF_A_LOST_SHARD = 180.0  # NFS keeps the locks of a lost client for 90
 
 
-def take_first_stage(choices: dict[str, Any]) -> tuple[VectorMatch | None, FirstStage]:
-    """Return the VectorMatch and the FirstStage that options and the file of a ranker describe.
+def take_ranker(
+    choices: dict[str, Any], *, unused: str = ""
+) -> tuple[FirstStageOptions, list[StageOptions]]:
+    """Return the first stage and the stages that options and the file of a ranker describe.
 
-    The VectorMatch is None if they leave open whether vectors find candidates. choices: a command's
-    options, from which those of the first stage are removed.
+    choices: a command's options, from which those of a ranker are removed. unused: the table that
+    the command does not use, first_stage or stage; no option may set its keys.
     """
-    from birchbark.pipeline.first_stage_options import FirstStageOptions
-    from birchbark.pipeline.ranker_file import first_stage_of
-    from birchbark.retrieve.rm3 import RM3
+    from birchbark.pipeline.ranker_file import FIRST_STAGE, read_ranker
 
-    taken = {name: choices.pop(name) for name in FIRST_STAGE_OPTIONS}
-    options = FirstStageOptions(
-        taken["first_stage_model"],
-        match=taken["match"],
-        vector_set=taken["vector_set"],
-        fields=parse_fields(taken["fields"]),
-        filters=taken["filters"],
-        rm3=RM3() if taken["rm3"] else None,
-    )
-    if (file := choices["ranker_file"]) is not None:
-        given = [name for name in given_options() if name in taken]
-        options = first_stage_of(file, options, given, spell_option)
-    return options.make()
-
-
-def check_query_reading(match: VectorMatch | None) -> None:
-    """Raise InputError if options of a model are given, although the first stage needs none.
-
-    match: that of the command's first stage; no other stage follows.
-    """
-    if match is None or not match.used:
-        for name in given_options():
-            if name in ("query_tokens", "threads"):
-                raise InputError(
-                    f"{spell_option(name)} has no effect: a first stage by terms uses no model"
-                )
+    path, given = choices.pop("ranker_file"), given_options()
+    settings: dict[str, Any] = {}
+    for text in choices.pop("settings"):
+        key, value = parse_setting(text)
+        if unused == ("first_stage" if key.startswith(FIRST_STAGE) else "stage"):
+            raise InputError(f"--set {key} has no effect: the command does not use this table")
+        settings[key] = value
+    for name, key in KEYS.items():
+        value = choices.pop(name, None)
+        if name not in given:
+            continue
+        if key in settings:
+            raise InputError(f"{spell_option(name)} and --set {key} exclude each other")
+        settings[key] = {} if name == "rm3" else [*value] if name == "filters" else value
+    first_stage, stages = read_ranker(path, settings)
+    if not stages:
+        for name in ("device", "scores", "budget", "min_probability"):
+            if name in given:
+                raise InputError(f"{spell_option(name)} has no effect without BERT (model none)")
+    return first_stage, stages
 
 
-def parse_fields(fields: tuple[str, ...]) -> dict[str, float]:
-    """Parse options NAME[=WEIGHT] into field → weight; the default weight is 1."""
-    weights: dict[str, float] = {}
-    for field in fields:
-        name, _, weight = field.partition("=")
-        if name in weights:
-            raise InputError(f"--field is given twice for the field {name!r}", wanted="once")
-        try:
-            weights[name] = float(weight or 1)
-        except ValueError:
-            raise InputError("not a field weight", found=field, wanted="NAME=WEIGHT") from None
-    return weights
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Parse KEY=VALUE; a value that is not TOML is a string."""
+    key, found, value = text.partition("=")
+    if not found or not key.strip():
+        raise InputError("not a setting", found=text, wanted="--set KEY=VALUE")
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+    except ValueError:  # also of an integer with thousands of digits
+        parsed = {}
+    return key.strip(), parsed["value"] if parsed.keys() == {"value"} else value
 
 
 def models_on(
@@ -101,47 +101,38 @@ def models_on(
 
 
 def make_rankers(
-    models: LoadedModels, ranker_file: Section | None, *, auto_int8: bool = False, **options: Any
+    models: LoadedModels, stages: Sequence[StageOptions], *, auto_int8: bool = False
 ) -> list[Ranker]:
-    """Return the Ranker that the options describe, or one per stage of the file.
+    """Return the Ranker of each stage.
 
-    auto_int8: whether --precision auto is the fastest one that is safe on this machine, or fp32.
+    auto_int8: whether the precision auto is the fastest one that is safe on this machine, or fp32.
     """
     from birchbark.pipeline.load_rankers import make_ranker
-    from birchbark.pipeline.ranker_file import stages_of
-    from birchbark.pipeline.stage_options import StageOptions
 
-    base, given = StageOptions(**options), [name for name in given_options() if name in options]
-    if ranker_file is None:
-        base.check(given, spell_option)
-        return [make_ranker(base, models, auto_int8=auto_int8)]
     rankers = []
-    for number, stage in enumerate(stages_of(ranker_file, base, given, spell_option), 1):
+    for number, stage in enumerate(stages, 1):
         try:
             rankers.append(make_ranker(stage, models, auto_int8=auto_int8))
         except BirchbarkError as fault:
-            raise fault.at(ranker_file.where(f"stage[{number}]")) from None
+            raise (fault if len(stages) == 1 else fault.at(f"stage[{number}]")) from None
     return rankers
 
 
 @contextmanager
 def open_searcher(
     directory: Path,
-    vector_match: VectorMatch | None,
-    stage: FirstStage,
+    first_stage: FirstStageOptions,
+    stages: Sequence[StageOptions],
     *,
-    first_stage_only: bool,
     scores: Path | None,
     device: str,
     threads: int | None,
     elsewhere: ServingProcesses | None = None,
-    **ranker_options: Any,
 ) -> Iterator[Searcher]:
     """Yield a Searcher for a process that answers many queries.
 
     scores: the folder in which scores are stored; None to cache them in memory alone.
     elsewhere: the processes of a cluster that rank and score; None to do both here.
-    ranker_options: see `make_rankers`.
     """
     from birchbark.pipeline.searcher import Searcher
     from birchbark.score.dynamic_batching import dynamic_batcher
@@ -153,11 +144,10 @@ def open_searcher(
 
     models = models_on(device, threads, shared)
     on_cpu = device == defaults.DEVICE
-    rankers: Sequence[Ranker] = ()
-    if not first_stage_only:
-        rankers = make_rankers(models, **ranker_options, auto_int8=on_cpu)
+    rankers = make_rankers(models, stages, auto_int8=on_cpu)
     # queries are embedded on the CPU, like the stored vectors
     searched = models if on_cpu else models_on(defaults.DEVICE, threads, shared)
+    vector_match, stage = first_stage.make()
     with stored_scores(rankers, scores) as cached:
         remote = elsewhere.rankers if elsewhere else None
         yield Searcher(directory, cached, stage, vector_match, searched, remote)

@@ -22,9 +22,10 @@ def option_group(*options: Decorator, title: str = "") -> Decorator:
     """
 
     def decorate(command: Command) -> Command:
+        before = len(getattr(command, "__click_params__", ()))
         command = functools.reduce(lambda c, each: each(c), reversed(options), command)
         if title:
-            for parameter in command.__click_params__[-len(options) :]:  # type: ignore[attr-defined]
+            for parameter in command.__click_params__[before:]:  # type: ignore[attr-defined]
                 parameter.help_title = title
         return command
 
@@ -34,7 +35,7 @@ def option_group(*options: Decorator, title: str = "") -> Decorator:
 class GroupedCommand(click.Command):
     """A command whose --help lists its own options first, then those of each group.
 
-    Options of early releases that are keys of a ranker's file now are refused with the key.
+    Options of early releases that are keys of a ranker now are refused with the key.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -44,8 +45,7 @@ class GroupedCommand(click.Command):
         except click.NoSuchOption as unknown:
             if key := REPLACED_OPTIONS.get(unknown.option_name):
                 raise InputError(
-                    f"{unknown.option_name} is a key of the file for --ranker now",
-                    wanted=key,
+                    f"{unknown.option_name} is a key of the ranker now", wanted=key
                 ) from None
             raise
 

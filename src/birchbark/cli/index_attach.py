@@ -185,7 +185,7 @@ def attach_command(
 
     Without --tokens and --vectors, these are vectors by the default embedding model. Documents that
     are added later get theirs when they are added. An index can hold vectors by several models, or
-    of several kinds of segments; a search uses those of its --embedding and --segments. Other token
+    of several kinds of segments; a search uses those of its embedding and segments. Other token
     ids, and other vectors of the same segments by the same model, are replaced. The index can be
     searched meanwhile. Repeat the command to resume an interrupted computation.
     """

@@ -171,7 +171,7 @@ def _report_language(index: Index) -> None:
         return
     notify(
         f"note: most documents are in another language than English ({language}). The default "
-        "models read English; with other languages BM25 alone (--first-stage-only) or a "
+        "models read English; with other languages BM25 alone (--model none) or a "
         "multilingual --model may rank better"
     )
     if index.analyzer.name in (defaults.ANALYZER, defaults.FILE_ANALYZER):

@@ -11,14 +11,13 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import open_searcher, take_first_stage
+from birchbark.cli.from_options import open_searcher, take_ranker
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
     PATH,
     check_given_options,
-    first_stage_options,
-    option,
+    filter_option,
     ranker_options,
     time_option,
 )
@@ -37,13 +36,11 @@ from birchbark.errors import MissingPackageError
     help="Time for a search. Documents that cannot be scored in time follow in the order of first "
     "stage and embedding.",
 )
-@first_stage_options
+@filter_option
 @ranker_options
-@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 def command(
     index: tuple[Path, ...],
     budget: float,
-    first_stage_only: bool,
     scores: Path | None,
     device: str,
     threads: int | None,
@@ -62,17 +59,15 @@ def command(
     from birchbark.serve.background_sync import BackgroundSync
 
     check_given_options()
-    match, stage = take_first_stage(choices)
+    first_stage, stages = take_ranker(choices)
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,
-        match,
-        stage,
-        first_stage_only=first_stage_only,
+        first_stage,
+        stages,
         scores=scores,
         device=device,
         threads=threads,
-        **choices,
     ) as searcher:
         server = make_server(searcher, ", ".join(map(str, index)), budget)
         Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready

@@ -11,9 +11,8 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.grouped_help import Decorator, option_group
+from birchbark.cli.option_rules import check_options
 from birchbark.errors import InputError
-from birchbark.option_rules import check_options
-from birchbark.section import Section
 
 PATH = click.Path(path_type=Path)
 BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
@@ -91,14 +90,6 @@ scale_option = option(
     help="How the scores of each run are scaled: divided by the query's highest (max), mapped to 0 "
     "to 1, and to 0 if all are equal (minmax), or not at all (raw). Scores below 0 need minmax.",
 )
-query_tokens_option = option(
-    "--query-tokens",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Have models read only the first N tokens of a query, and say how many were cut.  "
-    "[default: all; a query that is too long is refused]",
-)
-
 query_file_options = option_group(
     option(
         "--queries",
@@ -117,53 +108,23 @@ query_file_options = option_group(
 )
 query_options = option_group(query_file_options, encoding_option("the query file"))
 
-_first_stage_options = option_group(
+ranker_file_options = option_group(
     option(
-        "--first-stage",
-        "first_stage_model",
-        type=click.Choice(["bm25", "tfidf", "dense", "rrf"]),
-        default=defaults.FIRST_STAGE,
-        help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors. "
-        "rrf: reciprocal rank fusion of bm25 and dense.",
+        "--ranker",
+        "ranker_file",
+        type=PATH,
+        metavar="FILE",
+        help="TOML file that describes the ranker; `birchbark ranker show` prints the default one, "
+        "with all keys.",
     ),
     option(
-        "--match",
-        metavar="MODE",
-        help="Which documents are candidates: those with any query term (or), with every term "
-        "(and), with at least N terms (a number), or all documents (all). nearest:K: the K nearest "
-        "documents by stored vectors, or as many as requested (nearest). nearest+or, "
-        "nearest:K+and, …: both; the nearest take up to half of the places, and up to K (with rrf, "
-        "any number up to K).  [default: or; nearest with dense; nearest+or with rrf, and for "
-        "re-ranking if the vectors of --embedding are stored]",
-    ),
-    option(
-        "--vector-set",
-        metavar="NAME",
-        help="Set of stored vectors for --match nearest, --first-stage dense and rrf; `birchbark "
-        "index stats` lists them.  [default: the first one]",
-    ),
-    option(
-        "--field",
-        "fields",
+        "--set",
+        "settings",
         multiple=True,
-        metavar="NAME[=WEIGHT]",
-        help="Indexed field to search, and its weight; repeat to sum over several.  "
-        f"[default: {defaults.INDEXED_FIELD}=1; of a folder also {defaults.FILE_NAMES_FIELD}="
-        f"{defaults.FILE_NAMES_WEIGHT:g}]",
+        metavar="KEY=VALUE",
+        help="Set a key of a [[stage]], such as read_segments=all, or of the [first_stage], such "
+        "as first_stage.k1=1.2; repeat for several. Replaces what --ranker says.",
     ),
-    option(
-        "--filter",
-        "filters",
-        multiple=True,
-        metavar="FIELD=VALUE",
-        help="Search only documents with this value of a field. 'path=docs/*': all values that "
-        "begin with docs/. 'type=pdf|html': any of several. 'modified=2024-03..2024-05': a range. "
-        "'type=!code': any value but this one. Folders have the fields path, folder, type, "
-        "language and modified; other fields need --keyword when they are indexed. Repeat for "
-        "several fields.",
-    ),
-    option("--rm3", is_flag=True, help="Expand queries with RM3."),
-    title="First stage",
 )
 device_option = option(
     "--device",
@@ -171,12 +132,23 @@ device_option = option(
     default=defaults.DEVICE,
     help="Device for BERT. cuda needs torch (pip install 'birchbark[train]').",
 )
-_model_options = option_group(
+filter_option = option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Search only documents with this value of a field. 'path=docs/*': all values that "
+    "begin with docs/. 'type=pdf|html': any of several. 'modified=2024-03..2024-05': a range. "
+    "'type=!code': any value but this one. Folders have the fields path, folder, type, "
+    "language and modified; other fields need --keyword when they are indexed. Repeat for "
+    "several fields.",
+)
+ranker_options = option_group(
     option(
         "--model",
         default=defaults.MODEL,
         help="Model directory, a name listed by `birchbark model list`, or the id of a model "
-        "downloaded with `birchbark model fetch`.",
+        "downloaded with `birchbark model fetch`; none to rank by the first stage, without BERT.",
     ),
     option(
         "--embedding",
@@ -187,31 +159,16 @@ _model_options = option_group(
         "documents]",
     ),
     option(
-        "--embedding-weight",
-        type=float,
-        metavar="E",
-        help="Share of the embedding score in the evidence.  "
-        f"[default: what --model states, such as .7 for {defaults.SMALL_MODEL}, or else "
-        f"{defaults.EMBEDDING_WEIGHT:g}]",
-    ),
-    option(
-        "--pooling",
-        metavar="METHOD[:LAYER]",
-        help="Ignore the model's head and score with token vectors of a layer (0 is the input "
-        "embeddings). cls, mean, max: cosine of pooled vectors. tokens: late interaction, the "
-        "cosine of each query token with its most similar text token.  [default: the model's own "
-        "head; last layer]",
-    ),
-    option(
         "--precision",
         type=click.Choice(["auto", "fp32", "int8", "bf16", "fp16"]),
         default=defaults.PRECISION,
         help="Arithmetic of BERT. int8 (on the CPU), bf16 and fp16 (on a GPU) are faster, with "
-        "scores close to fp32 (see birchbark model check). With int8 and --read-segments all, fp32 "
+        "scores close to fp32 (see birchbark model check). With int8 and read_segments=all, fp32 "
         f"rescores the top segments of the {defaults.RESCORE_DEPTH} best documents. auto: in "
         "search, serve and mcp, int8 for the bundled models if the processor has VNNI "
         "instructions; otherwise fp32.",
     ),
+    ranker_file_options,
     device_option,
     threads_option,
     option(
@@ -220,91 +177,8 @@ _model_options = option_group(
         metavar="STORE",
         help="Folder in which BERT's scores are stored, so that none is computed twice.",
     ),
-    option(
-        "--duo",
-        metavar="MODEL",
-        help="Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
-    ),
-    title="Models",
+    title="Ranker",
 )
-_evidence_options = option_group(
-    option(
-        "--depth",
-        default=defaults.RERANKING_DEPTH,
-        help="Number of candidates to re-rank per query.",
-    ),
-    option(
-        "--segments",
-        metavar="METHOD",
-        help="How documents are split: passages:SIZE (whole sentences, up to a number of words), "
-        "sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), whole, title or text.  "
-        f"[default: {defaults.SEGMENTS}; "
-        f"{defaults.DOCUMENT_SCORER_SEGMENTS} for models that score whole documents (PARADE)]",
-    ),
-    option(
-        "--aggregate",
-        metavar="METHOD",
-        help="How segment scores are aggregated: first, max, sum, mean, top:W1,W2,… or "
-        f"topmean:W1,W2,… (weighted sum or mean of the best segments).  [default: "
-        f"{defaults.AGGREGATION}]",
-    ),
-    option(
-        "--first-stage-weight",
-        default=defaults.FIRST_STAGE_WEIGHT,
-        metavar="A",
-        help="Interpolation weight: score = A · first stage + (1 - A) · evidence.",
-    ),
-    title="Evidence",
-)
-_reading_options = option_group(
-    option(
-        "--read-segments",
-        metavar="N",
-        help="Number of segments of each document that --model reads, chosen by the embedding; or "
-        f"all.  [default: {defaults.READ_SEGMENTS}, or more if --aggregate top:… has more weights; "
-        "all for models and aggregations that need all]",
-    ),
-    option(
-        "--read-documents",
-        metavar="N",
-        default=defaults.READ_DOCUMENTS,
-        help="Number of candidates that --model reads, the best ones by first stage and embedding; "
-        "or all. The others keep their order below.",
-    ),
-    option(
-        "--read-pairs",
-        metavar="N",
-        help="Number of segments that --model reads in total, those of the best candidates; or "
-        f"all.  [default: {defaults.READ_PAIRS}; all with --read-segments all]",
-    ),
-    option(
-        "--embed-segments",
-        metavar="N",
-        default=defaults.EMBED_SEGMENTS,
-        help="Number of segments that the embedding reads of a document without stored vectors; or "
-        "all.",
-    ),
-    option(
-        "--embed-documents",
-        metavar="N",
-        default=defaults.EMBED_DOCUMENTS,
-        help="Number of candidates that the embedding reads if the index has only static vectors "
-        "of them, or all; the others are judged by these.",
-    ),
-    query_tokens_option,
-    title="How much is read",
-)
-ranker_file_option = option(
-    "--ranker",
-    "ranker_file",
-    type=PATH,
-    callback=lambda _context, _parameter, path: path and Section.read(path),
-    metavar="FILE",
-    help="TOML file with a table [first_stage], and a table [[stage]] for each re-ranking; "
-    "`birchbark ranker show` prints all keys. Options apply where the file leaves a key out.",
-)
-first_stage_options = option_group(_first_stage_options, ranker_file_option)
-ranker_options = option_group(_model_options, _evidence_options, _reading_options)
 
 
 def given_options() -> list[str]:

@@ -25,16 +25,13 @@ def command() -> None:
 )
 @click.argument("file", type=PATH, required=False)
 def show(file: Path | None) -> None:
-    """Print the ranker in FILE with all its keys, or the default ranker, as a file to edit.
+    """Print the ranker in FILE, or the default ranker, with all its keys, as a file to edit.
 
     Keys that are not set have defaults that depend on the model or the index.
     """
-    from birchbark.pipeline.first_stage_options import FirstStageOptions
     from birchbark.pipeline.ranker_file import as_toml, read_ranker
-    from birchbark.pipeline.stage_options import StageOptions
 
-    default = FirstStageOptions(), [StageOptions()]
-    click.echo(as_toml(*(read_ranker(file) if file else default)), nl=False)
+    click.echo(as_toml(*read_ranker(file)), nl=False)
 
 
 @command.command(
@@ -45,10 +42,9 @@ def show(file: Path | None) -> None:
 def check(file: Path) -> None:
     """Check the ranker in FILE: its keys, their values, and whether its models are here and fit."""
     from birchbark.cli.from_options import make_rankers, models_on
-    from birchbark.pipeline.ranker_file import first_stage_of
+    from birchbark.pipeline.ranker_file import read_ranker
     from birchbark.score.lazy_session import when_needed
-    from birchbark.section import Section
 
-    first_stage_of(contents := Section.read(file))
-    make_rankers(models_on(defaults.DEVICE, None, when_needed), contents)
+    _, stages = read_ranker(file)
+    make_rankers(models_on(defaults.DEVICE, None, when_needed), stages)
     notify(f"{file}: no fault found")

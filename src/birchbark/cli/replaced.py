@@ -13,21 +13,32 @@ REPLACED = {
     "model pool": "birchbark.checkpoint.pool.pool_model, a function in Python",
     "model fill-mask": "birchbark.score.masked_lm.MaskedLanguageModel.fill, a function in Python",
 }
-REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → keys of a ranker's file
-    **{f"--{key}": f"{key} in [first_stage]" for key in ("k1", "b")},
-    "--idf-documents": "idf_documents in [first_stage]",
-    "--field-bm25": "field_bm25 in [first_stage], such as field_bm25.title = { k1 = 1.2, b = 0.3 }",
-    "--rm3-documents": "documents in [first_stage.rm3]",
-    "--rm3-terms": "terms in [first_stage.rm3]",
-    "--rm3-weight": "original_weight in [first_stage.rm3]",
-    "--rm3-max-df": "max_df_share in [first_stage.rm3]",
-    "--first-stage-scale": "first_stage_scale in [[stage]]",
-    "--max-segments": "max_segments in [[stage]]",
-    "--max-length": "max_length in [[stage]]",
-    "--duo-depth": "duo_depth in [[stage]]",
-    "--duo-aggregate": "duo_aggregate in [[stage]]",
-    "--duo-max-comparisons": "duo_max_comparisons in [[stage]]",
-    "--stages": "[[stage]], with the same keys",
+OF_STAGE = (
+    *("pooling", "depth", "segments", "aggregate", "first-stage-weight", "first-stage-scale"),
+    *("max-segments", "max-length", "query-tokens", "read-segments", "read-documents"),
+    *("read-pairs", "embed-segments", "embed-documents", "embedding-weight", "duo", "duo-depth"),
+    *("duo-aggregate", "duo-max-comparisons"),
+)
+OF_FIRST_STAGE = {
+    **{f"--{key}": key for key in ("k1", "b", "idf-documents", "vector-set", "match")},
+    "--first-stage": "model",
+    "--field": "fields.NAME",
+    "--field-bm25": "field_bm25.NAME",
+    "--rm3": "rm3",
+    "--rm3-documents": "rm3.documents",
+    "--rm3-terms": "rm3.terms",
+    "--rm3-weight": "rm3.original_weight",
+    "--rm3-max-df": "rm3.max_df_share",
+}
+REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → what replaces them
+    **{f"--{name}": f"--set {name.replace('-', '_')}=VALUE" for name in OF_STAGE},
+    **{
+        option: f"--set first_stage.{key.replace('-', '_')}=VALUE"
+        for option, key in OF_FIRST_STAGE.items()
+    },
+    "--first-stage-only": "--model none",
+    "--stages": "--ranker FILE, with tables [[stage]]",
+    "--compare-embedding": "--embedding",
 }
 
 

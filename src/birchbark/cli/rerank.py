@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from birchbark.cli.from_options import (
     make_rankers,
     models_on,
     stored_scores,
+    take_ranker,
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
@@ -27,7 +28,6 @@ from birchbark.cli.options import (
     index_argument,
     option,
     query_options,
-    ranker_file_option,
     ranker_options,
 )
 from birchbark.cli.shards import Part, shard_option, work_on_queries
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 @option("--run", "run_file", required=True, type=PATH, help="Run to re-rank.")
 @query_options
 @option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
-@ranker_file_option
 @ranker_options
 @option(
     "--top",
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
     type=PATH,
     help="JSON Lines file to write with a line per document that was read: its score and the parts "
     "of it, the segments with a weight, and the scores of all segments that were read. `birchbark "
-    "tune` chooses weights from it; have everything read for that (--read-segments all).",
+    "tune` chooses weights from it; have everything read for that (--set read_segments=all).",
 )
 @option("--tag", help="Tag of the new run.  [default: the old tag + the kind of model]")
 @shard_option
@@ -88,11 +87,11 @@ def command(
     scores: Path | None,
     device: str,
     threads: int | None,
-    **ranker_choices: Any,
+    **choices: Any,
 ) -> None:
     """Re-rank a run over INDEX: score = A · first stage + (1 - A) · evidence of the segments.
 
-    Documents below --depth keep their order, below the re-ranked ones. With --scores, repeating an
+    Documents below `depth` keep their order, below the re-ranked ones. With --scores, repeating an
     interrupted command resumes it, and other weights, depths and aggregations run BERT only on
     segments without a stored score.
     """
@@ -105,6 +104,9 @@ def command(
     from birchbark.records import Run
 
     check_given_options()
+    _, stages = take_ranker(choices, unused="first_stage")
+    if not stages:
+        raise InputError("nothing re-ranks (model none)", wanted="a model")
     check_tag(tag)
     part = Part.parse(shard_text, {output: 0, report: 1, evidence: 0}, scores)
     for target in part.targets:
@@ -114,7 +116,7 @@ def command(
         raise InputError("two of --output, --report and --evidence are the same file")
     opened, every = Index(index), load_queries(queries, topic_fields, encoding)
     run = read_run(run_file)
-    rankers = make_rankers(models_on(device, threads), **ranker_choices)
+    rankers = make_rankers(models_on(device, threads), stages)
     topics, work = part.queries(every), {}
     if part.shard:  # before anything is scored, since files can change meanwhile
         if not run_file.is_file():
@@ -122,9 +124,10 @@ def command(
         scorers = [scorer for ranker in rankers for scorer in ranker.scorers]
         duos = [ranker.duo.duo for ranker in rankers if ranker.duo]
         models = [model.fingerprint for model in (*scorers, *duos)]
-        paths_of_models = {"model", "embedding", "duo"}  # which can differ between machines
-        settings = {k: x for k, x in ranker_choices.items() if k not in paths_of_models}
-        settings["ranker_file"] = (file := settings["ranker_file"]) and file.path
+        # paths of models can differ between machines; the weight that is used follows
+        others: dict[str, Any] = {"model": "", "embedding": None, "duo": None}
+        others["embedding_weight"] = None
+        settings: dict[str, Any] = {"stages": [replace(stage, **others) for stage in stages]}
         settings |= {"run": run_file, "top": top, "tag": tag, "device": name_of_device(device)}
         settings["embedding_weight"] = [ranker.embedding_weight for ranker in rankers]
         work = work_on_queries(opened, every, models, settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +12,21 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress, report_cut_queries
 from birchbark.cli.from_options import (
-    check_query_reading,
     check_tag,
     check_writable,
     load_queries,
     models_on,
-    take_first_stage,
+    take_ranker,
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     PATH,
     check_given_options,
-    first_stage_options,
+    filter_option,
     index_argument,
     option,
     query_options,
-    query_tokens_option,
+    ranker_file_options,
     threads_option,
 )
 from birchbark.cli.report_vectors import report_missing_vectors
@@ -52,7 +50,25 @@ if TYPE_CHECKING:
 @index_argument
 @query_options
 @option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
-@first_stage_options
+@option(
+    "--first-stage",
+    "first_stage_model",
+    type=click.Choice(["bm25", "tfidf", "dense", "rrf"]),
+    default=defaults.FIRST_STAGE,
+    help="Retrieval model. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors. "
+    "rrf: reciprocal rank fusion of bm25 and dense.",
+)
+@option(
+    "--match",
+    metavar="MODE",
+    help="Which documents are candidates: those with any query term (or), with every term (and), "
+    "with at least N terms (a number), or all documents (all); nearest, nearest:K and nearest+or "
+    "use stored vectors: see `birchbark ranker show`.  [default: or; nearest with dense; "
+    "nearest+or with rrf]",
+)
+@option("--rm3", is_flag=True, help="Expand queries with RM3.")
+@filter_option
+@ranker_file_options
 @option("--depth", default=defaults.RETRIEVAL_DEPTH, help="Number of documents to rank per query.")
 @option("--weighted", is_flag=True, help="Read queries as weighted index terms: term^weight …")
 @option(
@@ -61,7 +77,6 @@ if TYPE_CHECKING:
     help="TSV file to write: query_id, share of documents that are candidates, expanded query "
     "(with vectors: the query's text).",
 )
-@query_tokens_option
 @threads_option
 @option("--tag", help="Tag of the run.  [default: the first stage: bm25, bm25+rm3, dense, …]")
 @shard_option
@@ -74,7 +89,6 @@ def command(
     depth: int,
     weighted: bool,
     report: Path | None,
-    query_tokens: int | None,
     threads: int | None,
     tag: str | None,
     shard_text: str | None,
@@ -90,21 +104,19 @@ def command(
     from birchbark.retrieve.engine import IndexEngine
 
     check_given_options()
+    first_stage, _ = take_ranker(choices, unused="stage")
+    match, stage = first_stage.make()
     check_tag(tag)
     part = Part.parse(shard_text, {output: 0, report: 0})
     for target in part.targets:
         check_writable(part.file(target))
     every = load_queries(queries, topic_fields, encoding)
-    match, stage = take_first_stage(choices)
-    check_query_reading(match)
     load = models_on(defaults.DEVICE, threads).scorer
-    if match is not None:
-        match = replace(match, query_tokens=query_tokens)
     engine = open_engine(Index(index), stage, match, load)
     topics, work = part.queries(every), {}
     if part.shard:
         settings = {
-            **{"depth": depth, "weighted": weighted, "tag": tag, "query_tokens": query_tokens},
+            **{"depth": depth, "weighted": weighted, "tag": tag},
             **{"first_stage": repr(stage), "match": repr(match)},
         }
         models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
@@ -169,7 +181,7 @@ def _rank_by_terms(
         notify(f"note: queries to which RM3 added no term: {unexpanded} (see max_df_share)")
     if short:
         notify(
-            "note: queries with fewer terms than --match requires: "
+            "note: queries with fewer terms than `match` requires: "
             f"{len(short)} ({first_few(short)})"
         )
     return rankings, lines

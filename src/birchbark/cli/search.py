@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,23 +14,21 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
-    check_query_reading,
     make_rankers,
     models_on,
     stored_scores,
-    take_first_stage,
+    take_ranker,
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     check_given_options,
-    first_stage_options,
+    filter_option,
     index_argument,
     option,
     ranker_options,
     time_option,
 )
 from birchbark.cli.report_vectors import report_missing_vectors
-from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
@@ -59,9 +56,8 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Show the best hits in the order of a field: modified, or -modified for the newest first.",
 )
-@first_stage_options
+@filter_option
 @ranker_options
-@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 @time_option(
     "--budget",
     help="Time for the answer, such as 500ms or 2s, including the time to load the models. "
@@ -75,7 +71,6 @@ def command(
     top: int,
     min_probability: float | None,
     order: str | None,
-    first_stage_only: bool,
     budget: float | None,
     literal: bool,
     as_json: bool,
@@ -97,14 +92,9 @@ def command(
     from birchbark.score.lazy_session import when_needed
 
     check_given_options()
-    if first_stage_only and min_probability is not None:
-        raise InputError("--min-probability has no effect with --first-stage-only")
     text = " ".join(words)  # quotation marks around a query are not needed
-    match, stage = take_first_stage(choices)
-    if match is not None:
-        match = replace(match, query_tokens=choices["query_tokens"])
-    if first_stage_only:
-        check_query_reading(match)
+    first_stage, stages = take_ranker(choices)
+    match, stage = first_stage.make()
     models = models_on(device, threads, when_needed)
     # queries are embedded on the CPU, like the stored vectors
     on_cpu = device == defaults.DEVICE
@@ -118,12 +108,12 @@ def command(
         report_missing_vectors(searcher.index)
     rankers: Sequence[Ranker] = ()
     with progress("searching"):
-        if first_stage_only:
+        if not stages:
             answer = searcher.search(query, top)
         else:
             with ThreadPoolExecutor(1) as pool:  # loads what is needed later
                 pool.submit(searcher.search, query, 1)  # compiled code
-                loaded = make_rankers(models, **choices, auto_int8=on_cpu)
+                loaded = make_rankers(models, stages, auto_int8=on_cpu)
                 pool.submit(_open_scorers, loaded)
                 with stored_scores(loaded, scores) as rankers:
                     searcher = open_searcher(model=rankers)
@@ -140,7 +130,7 @@ def command(
     if len(shown.hits) < len(answer.hits):
         left_out = plural(len(answer.hits) - len(shown.hits), "hit")
         notify(f"left out {left_out} whose probability is below {min_probability} or unknown")
-    if not first_stage_only:
+    if stages:
         report_stats(answer.stats, searcher.index, rankers, seconds)
         if not answer.stats.exact:
             taken = f"{loaded_at - started:.1f} s"

@@ -14,13 +14,13 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import open_searcher, take_first_stage
+from birchbark.cli.from_options import open_searcher, take_ranker
 from birchbark.cli.grouped_help import GroupedCommand, option_group
 from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
     PATH,
     check_given_options,
-    first_stage_options,
+    filter_option,
     option,
     ranker_options,
     time_option,
@@ -105,20 +105,13 @@ limit_options = option_group(
 )
 @limit_options
 @option(
-    "--compare-embedding",
-    metavar="MODEL",
-    default=defaults.EMBEDDING,
-    help="Embedding model whose results the page compares with the ranker's.",
-)
-@option(
     "--no-background-vectors",
     is_flag=True,
     help="Do not compute vectors of documents that lack them while no request is active.",
 )
 @option("--reports", type=PATH, metavar="DIR", help="Folder of studies whose reports are served.")
-@first_stage_options
+@filter_option
 @ranker_options
-@option("--first-stage-only", is_flag=True, help="Rank by the first stage, without BERT.")
 @click.pass_obj
 def command(
     elsewhere: ServingProcesses | None,
@@ -135,10 +128,8 @@ def command(
     max_concurrent: int | None,
     max_requests: int,
     max_request_bytes: int,
-    compare_embedding: str,
     no_background_vectors: bool,
     reports: Path | None,
-    first_stage_only: bool,
     scores: Path | None,
     device: str,
     threads: int | None,
@@ -159,7 +150,7 @@ def command(
     makes later searches faster.
     """
     _check_installed()
-    from birchbark.checkpoint.locate import locate
+    from birchbark.pipeline.stage_options import NONE
     from birchbark.serve.app import application
     from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
@@ -186,21 +177,21 @@ def command(
         )
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
-    vector_match, stage = take_first_stage(choices)
+    first_stage, stages = take_ranker(choices)
+    vector_match, _ = first_stage.make()
     directory, folders = index_and_folders(index)
     with open_searcher(
         directory,
-        vector_match,
-        stage,
-        first_stage_only=first_stage_only,
+        first_stage,
+        stages,
         scores=scores,
         device=device,
         threads=threads,
         elsewhere=elsewhere,
-        **choices,
     ) as searcher:
         searcher.warm_up()
-        locate(compare_embedding)
+        own = stages[0].embedding if stages else None
+        embedding = own if own not in (None, NONE) else defaults.EMBEDDING
         # The index's vectors are computed on the CPU. A service that retrieves by them needs all.
         retrieves_by_vectors = vector_match is not None and vector_match.used
         fills = device == defaults.DEVICE and not retrieves_by_vectors
@@ -210,7 +201,7 @@ def command(
         sync = BackgroundSync(directory, folders, notify) if folders else None
         service = Service(
             searcher,
-            compare_embedding,
+            embedding,
             limits,
             writable=writable,
             background=background,

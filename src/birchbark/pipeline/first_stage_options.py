@@ -1,13 +1,13 @@
-"""Which options describe a first stage on the command line and in TOML files?"""
+"""Which keys describe a first stage, in TOML files and with --set?"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.option_rules import check_options
+from birchbark.pipeline.ranker_keys import key, one_of, positive, read_table
 from birchbark.retrieve.bm25 import BM25, IDF_DOCUMENTS
 from birchbark.retrieve.filters import parse_filters
 from birchbark.retrieve.first_stage import FirstStage
@@ -18,56 +18,125 @@ from birchbark.retrieve.vector_match import CandidateScores, VectorMatch, parse_
 from birchbark.section import Section
 
 MODELS = ("bm25", "tfidf", "dense", "rrf")
+BM25_MODELS = ("bm25", "rrf")
+OF_BM25 = ("k1", "b", "idf_documents", "field_bm25")
 SCORES_OF_VECTORS = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF}
+
+
+def _weights(section: Section, name: str, default: Mapping[str, float]) -> Mapping[str, float]:
+    """Read a table field → weight."""
+    if name not in section.keys:
+        return default
+    table = section.section(name)
+    return {field: table.number(field) for field in table.keys}
+
+
+def _field_bm25(
+    section: Section, name: str, default: Mapping[str, tuple[float, float]]
+) -> Mapping[str, tuple[float, float]]:
+    """Read a table of tables: field → k1 and b."""
+    if name not in section.keys:
+        return default
+    models, tables = {}, section.section(name)
+    for field in tables.keys:
+        table = tables.section(field)
+        models[field] = table.number("k1"), table.number("b")
+        table.reject_unknown_keys()
+    return models
+
+
+def _rm3(section: Section, name: str, default: RM3 | None) -> RM3 | None:
+    """Read a table of parameters, which may be empty."""
+    if name not in section.keys:
+        return default
+    table, usual = section.section(name), RM3()
+    documents = table.integer("documents", usual.documents, minimum=1)
+    terms = table.integer("terms", usual.terms, minimum=1)
+    weight = table.number("original_weight", usual.original_weight)
+    share = table.number("max_df_share", usual.max_df_share)
+    table.reject_unknown_keys()
+    try:
+        return RM3(documents, terms, weight, share)
+    except InputError as fault:
+        raise fault.at(table.where()) from None
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStageOptions:
     """The options of a first stage as users write them; `make` turns them into objects.
 
-    Attributes:
-        model: One of MODELS; see --first-stage of `birchbark search`.
-        k1, b, idf_documents: Those of `BM25`.
-        match: Which documents are candidates, as for --match; None for the default.
-        vector_set: The set of stored vectors; None for the first one.
-        fields: Field → weight; empty for the default.
-        field_bm25: Field → k1 and b, which replace those above.
-        filters: Each FIELD=VALUE.
-        rm3: How queries are expanded; None for no expansion.
+    Those that are None or empty have a default that depends on the index or the model.
     """
 
-    model: str = defaults.FIRST_STAGE
-    k1: float = defaults.BM25_K1
-    b: float = defaults.BM25_B
-    idf_documents: str = defaults.IDF_DOCUMENTS
-    match: str | None = None
-    vector_set: str | None = None
-    fields: Mapping[str, float] = field(default_factory=dict)
-    field_bm25: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    filters: tuple[str, ...] = ()
-    rm3: RM3 | None = None
+    model: str = key(
+        one_of(*MODELS),
+        defaults.FIRST_STAGE,
+        "bm25. tfidf: cosine of tf-idf vectors. dense: cosine of stored vectors. rrf: reciprocal "
+        "rank fusion of bm25 and dense.",
+    )
+    k1: float = key(Section.number, defaults.BM25_K1, "BM25: term-frequency saturation.")
+    b: float = key(Section.number, defaults.BM25_B, "BM25: length normalisation, 0 to 1.")
+    idf_documents: str = key(
+        one_of(*IDF_DOCUMENTS),
+        defaults.IDF_DOCUMENTS,
+        "BM25: how a term's inverse document frequency is computed: from the documents that have "
+        "the searched field (field), or from all documents (all).",
+    )
+    match: str | None = key(
+        Section.count,
+        None,
+        "Which documents are candidates: those with any query term (or), with every term (and), "
+        "with at least N terms (a number), or all documents (all). nearest:K: the K nearest "
+        "documents by stored vectors, or as many as requested (nearest). nearest+or, "
+        "nearest:K+and, …: both; the nearest take up to half of the places, and up to K (with rrf, "
+        "any number up to K). By default or; nearest with dense; nearest+or with rrf, and for "
+        "re-ranking if the vectors of the embedding are stored.",
+    )
+    vector_set: str | None = key(
+        Section.text,
+        None,
+        "Set of stored vectors for match nearest and the models dense and rrf; `birchbark index "
+        "stats` lists them. By default the first one.",
+    )
+    query_tokens: int | None = key(
+        positive,
+        None,
+        "Have the model of the vectors read only the first N tokens of a query. By default what a "
+        "[[stage]] says, or all.",
+    )
+    fields: Mapping[str, float] = key(
+        _weights,
+        dict,
+        "Indexed fields to search, and their weights, such as { title = 2, contents = 1 }. By "
+        f"default {defaults.INDEXED_FIELD} = 1; of a folder also {defaults.FILE_NAMES_FIELD} = "
+        f"{defaults.FILE_NAMES_WEIGHT:g}.",
+    )
+    field_bm25: Mapping[str, tuple[float, float]] = key(
+        _field_bm25,
+        dict,
+        "BM25: k1 and b of single fields, such as { title = { k1 = 1.2, b = 0.3 } }.",
+    )
+    filters: tuple[str, ...] = key(
+        Section.text_or_texts,
+        (),
+        'Search only documents with these values of fields, such as ["type=pdf|html", '
+        '"path=docs/*"]; see --filter of `birchbark search`.',
+    )
+    rm3: RM3 | None = key(
+        _rm3,
+        None,
+        "Expand queries with RM3: { } with the usual parameters, or such as { documents = 10, "
+        "terms = 10, original_weight = 0.5, max_df_share = 0.1 }.",
+    )
 
     def updated(self, section: Section) -> FirstStageOptions:
         """Return these options, overridden by a TOML section.
 
         Raises InputError, which names the key, for an unknown key or value.
         """
-        options = replace(
-            self,
-            model=section.one_of("model", MODELS, self.model),
-            k1=section.number("k1", self.k1),
-            b=section.number("b", self.b),
-            idf_documents=section.one_of("idf_documents", IDF_DOCUMENTS, self.idf_documents),
-            match=section.text("match", self.match),
-            vector_set=section.text("vector_set", self.vector_set),
-            fields=_weights(section, self.fields),
-            field_bm25=_field_bm25(section, self.field_bm25),
-            filters=section.texts("filters", self.filters),
-            rm3=_rm3(section, self.rm3),
-        )
-        section.reject_unknown_keys()
+        options = replace(self, **read_table(section, self))
         try:
-            options.check([*section.keys, *(["rm3"] if options.rm3 else [])])
+            options.check(section.keys)
             options.make()
         except InputError as fault:
             raise fault.at(section.where()) from None
@@ -75,7 +144,16 @@ class FirstStageOptions:
 
     def check(self, given: Collection[str]) -> None:
         """Raise InputError if an option in `given`, which the user has set, has no effect."""
-        check_options(given, {"first_stage_model": self.model}, _spell)
+        of_bm25 = [name for name in given if name in OF_BM25]
+        if of_bm25 and self.model not in BM25_MODELS:
+            raise InputError(
+                f"{of_bm25[0]} has no effect with model {self.model}",
+                wanted=" or ".join(BM25_MODELS),
+            )
+        if "rm3" in given and self.model == "dense":
+            raise InputError("rm3 has no effect with model dense", wanted="bm25, tfidf or rrf")
+        if "query_tokens" in given and not self._vector_match().used:
+            raise InputError("query_tokens has no effect: a first stage by terms uses no model")
         own = self.fields and self.field_bm25.keys() == self.fields.keys()
         if own and {"k1", "b"} & {*given}:
             raise InputError(
@@ -87,9 +165,7 @@ class FirstStageOptions:
 
         The former is None if the options leave open whether vectors find candidates.
         """
-        scores = SCORES_OF_VECTORS.get(self.model, CandidateScores.FIRST_STAGE)
-        parsed = parse_vector_match(self.match or "", scores)
-        vector_match = replace(parsed, vectors=self.vector_set)
+        vector_match = self._vector_match()
         stage = FirstStage(
             TfIdf() if self.model == "tfidf" else BM25(self.k1, self.b, self.idf_documents),
             self.fields or None,
@@ -100,42 +176,7 @@ class FirstStageOptions:
         )
         return vector_match if self.match or vector_match.used else None, stage
 
-
-def _spell(name: str) -> str:
-    return "model" if name == "first_stage_model" else name
-
-
-def _weights(section: Section, default: Mapping[str, float]) -> Mapping[str, float]:
-    if "fields" not in section.keys:
-        return default
-    table = section.section("fields")
-    return {name: table.number(name) for name in table.keys}
-
-
-def _field_bm25(
-    section: Section, default: Mapping[str, tuple[float, float]]
-) -> Mapping[str, tuple[float, float]]:
-    if "field_bm25" not in section.keys:
-        return default
-    models, fields = {}, section.section("field_bm25")
-    for name in fields.keys:
-        table = fields.section(name)
-        models[name] = table.number("k1"), table.number("b")
-        table.reject_unknown_keys()
-    return models
-
-
-def _rm3(section: Section, default: RM3 | None) -> RM3 | None:
-    """Read a table of parameters, which may be empty."""
-    if "rm3" not in section.keys:
-        return default
-    table, usual = section.section("rm3"), RM3()
-    documents = table.integer("documents", usual.documents, minimum=1)
-    terms = table.integer("terms", usual.terms, minimum=1)
-    weight = table.number("original_weight", usual.original_weight)
-    share = table.number("max_df_share", usual.max_df_share)
-    table.reject_unknown_keys()
-    try:
-        return RM3(documents, terms, weight, share)
-    except InputError as fault:
-        raise fault.at(table.where()) from None
+    def _vector_match(self) -> VectorMatch:
+        scores = SCORES_OF_VECTORS.get(self.model, CandidateScores.FIRST_STAGE)
+        parsed = parse_vector_match(self.match or "", scores)
+        return replace(parsed, vectors=self.vector_set, query_tokens=self.query_tokens)

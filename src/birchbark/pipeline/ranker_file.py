@@ -1,4 +1,4 @@
-"""How is a ranker read from its TOML file?
+"""How is a ranker read from its TOML file, and from single settings?
 
 The table [first_stage] says how candidates are found; each table [[stage]] describes a re-ranking
 of the best documents before it. `birchbark ranker show` prints all keys and their values.
@@ -7,97 +7,90 @@ of the best documents before it. `birchbark ranker show` prints all keys and the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.stage_options import StageOptions, check_embedding
-from birchbark.section import Section
+from birchbark.pipeline.stage_options import NONE, StageOptions
+from birchbark.section import Section, with_settings
+
+FIRST_STAGE = "first_stage."
 
 
-def read_ranker(path: Path) -> tuple[FirstStageOptions, list[StageOptions]]:
-    """Return the first stage and the re-ranking stages, in order, that the file describes.
+def read_ranker(
+    path: Path | None = None, settings: Mapping[str, Any] = {}
+) -> tuple[FirstStageOptions, list[StageOptions]]:
+    """Return a first stage and the re-ranking stages that follow it, in order.
 
-    Raises InputError, which names the file and the key, if a table or a key is invalid.
+    Args:
+        path: The ranker's TOML file; None for the default ranker.
+        settings: Key → value that replaces the file's: `first_stage.KEY` for the table
+            [first_stage], any other key for [[stage]]. The model `none` replaces all stages: there
+            is no re-ranking.
+
+    Raises:
+        InputError: A table, a key or a value is invalid or has no effect, or there are several
+            tables [[stage]], so that it is unknown which one a setting is for. Names file and key.
     """
-    file = Section.read(path)
-    return first_stage_of(file), stages_of(file)
-
-
-def first_stage_of(
-    file: Section,
-    usual: FirstStageOptions = FirstStageOptions(),
-    given: Collection[str] = (),
-    spell: Callable[[str], str] = str,
-) -> FirstStageOptions:
-    """Return the first stage that a ranker's file describes.
-
-    usual: gives the keys that are missing. given: names of options that the user has set, each of
-    which must have an effect. spell: returns an option's name as users write it.
-    """
-    table, _ = _tables(file)
-    for name in given:
-        _check_effect(spell(name), "model" if name == "first_stage_model" else name, [table])
-    return usual.updated(table)
-
-
-def stages_of(
-    file: Section,
-    usual: StageOptions = StageOptions(),
-    given: Collection[str] = (),
-    spell: Callable[[str], str] = str,
-) -> list[StageOptions]:
-    """Return the re-ranking stages that a ranker's file describes, in order; `usual` if none.
-
-    For the arguments see `first_stage_of`.
-    """
-    _, tables = _tables(file)
-    if not tables:
-        usual.check(given, spell)
-        return [usual]
-    for name in given:
-        _check_effect(spell(name), name, tables)
-    stages = [usual.updated(table) for table in tables]
-    check_embedding(given, stages, spell)
-    return stages
-
-
-def _tables(file: Section) -> tuple[Section, list[Section]]:
-    """Return [first_stage], which may be empty, and each [[stage]]."""
-    of_first, of_stages = file.section("first_stage", {}), [*file.sections("stage", [])]
+    where = path or Path("ranker")
+    contents = {} if path is None else Section.table(path)
+    of_first = {key: x for key, x in settings.items() if key.startswith(FIRST_STAGE)}
+    of_stage = {key: x for key, x in settings.items() if key not in of_first}
+    contents = with_settings(contents, of_first, where)
+    if of_stage:
+        contents["stage"] = [_changed(contents.get("stage", [{}]), of_stage, where)]
+    file = Section(contents, str(where))
+    table, tables = file.section("first_stage", {}), [*file.sections("stage", [{}])]
     file.reject_unknown_keys()
-    if not of_stages and "first_stage" not in file.keys:
+    if not tables or (path and not contents):
         wanted = "a table [first_stage], or tables [[stage]]"
         raise InputError("no ranker", where=file.where(), wanted=wanted)
-    return of_first, of_stages
+    stages = [StageOptions().updated(each) for each in tables]
+    if any(stage.model == NONE for stage in stages):
+        if others := [key for each in tables for key in each.keys if key != "model"]:
+            raise InputError(f"{others[0]} has no effect with model {NONE}", where=file.where())
+        stages = []
+    return FirstStageOptions().updated(table), stages
 
 
-def _check_effect(option: str, key: str, tables: Sequence[Section]) -> None:
-    """Raise InputError if all tables set what an option would."""
-    if all(key in table.keys for table in tables):
-        raise InputError(f"{option} has no effect: {tables[0].where(key)} is set")
+def _changed(stages: Any, settings: Mapping[str, Any], where: Path) -> Any:
+    """Return the one stage of `stages`, with settings."""
+    if settings.get("model") == NONE:
+        return settings
+    if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
+        raise InputError(
+            f"not one table [[stage]], which {min(settings)} could be for",
+            where=str(where),
+            remedy="set it in the file",
+        )
+    return {**stages[0], **settings}
 
 
 def as_toml(first_stage: FirstStageOptions, stages: Sequence[StageOptions]) -> str:
-    """Return the text of a file that `read_ranker` reads as these.
+    """Return the text of a file that `read_ranker` reads as these, with the meaning of each key.
 
     Keys that are not set, or have no effect, are comments.
     """
     tables = ["[first_stage]\n" + "".join(_lines(first_stage))]
+    if not stages:
+        tables.append(f'[[stage]]\nmodel = "{NONE}"\n')
     tables += ["[[stage]]\n" + "".join(_lines(stage)) for stage in stages]
     return "\n".join(tables)
 
 
 def _lines(table: FirstStageOptions | StageOptions) -> Iterator[str]:
-    for name in (field.name for field in fields(table)):
-        value = getattr(table, name)
+    for each in fields(table):
+        value = getattr(table, each.name)
+        yield from (f"# {line}\n" for line in wrap(each.metadata["meaning"], 98))
         if value is None or value == () or value == {}:
-            yield f"# {name} is not set\n"
+            yield f"# {each.name} =\n\n"
         else:
-            yield f"{'' if _has_effect(table, name) else '# '}{name} = {_toml(value)}\n"
+            unused = "" if _has_effect(table, each.name) else "# "
+            yield f"{unused}{each.name} = {_toml(value)}\n\n"
 
 
 def _has_effect(table: FirstStageOptions | StageOptions, name: str) -> bool:

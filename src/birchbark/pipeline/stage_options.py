@@ -1,10 +1,9 @@
-"""Which options describe a re-ranking stage on the command line and in TOML files?"""
+"""Which keys describe a re-ranking stage, in TOML files, in Python and with --set?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from birchbark import defaults
 from birchbark.arguments import is_count
@@ -13,7 +12,7 @@ from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError, require_at_least, require_share
-from birchbark.option_rules import check_options
+from birchbark.pipeline.ranker_keys import key, one_of, positive, read_table
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -21,98 +20,168 @@ from birchbark.segment.by_name import parse_segmenter
 NONE = "none"
 ALL = "all"
 AUTO = "auto"
-INTEGERS = (
-    "depth",
-    "max_segments",
-    "max_length",
-    "query_tokens",
-    "duo_depth",
-    "duo_max_comparisons",
-)
-COUNTS = (  # integers or ALL
-    "read_segments",
-    "read_documents",
-    "read_pairs",
-    "embed_segments",
-    "embed_documents",
-)
-NUMBERS = ("first_stage_weight", "embedding_weight")
-CHOICES = {
-    "first_stage_scale": tuple(str(scale.value) for scale in Scale),
-    "precision": (AUTO, *(str(precision.value) for precision in Precision)),
-}
+text, number, count = Section.text, Section.number, Section.count
 
 
 @dataclass(frozen=True, slots=True)
 class StageOptions:
     """The options of one stage as users write them; `make_ranker` turns them into a ranker.
 
-    Some are options of the command line, too. segments, aggregate, embedding,
-    embedding_weight, read_segments, read_pairs: None for the default, which depends on the model.
-    For models that score segments it is passages of 120 words, topmean:1,0.5,0.25, the bundled
-    embedding model (unless the model is an embedding model itself) with the weight that the model
-    states or .5, three segments (more if the aggregation has more weights), and 30 pairs. For
-    models that score whole documents (PARADE) it is windows of 150 words, the model's own
-    aggregation, no embedding, and all segments and pairs. embedding: NONE for no embedding.
-    read_segments, read_documents, read_pairs, embed_segments, embed_documents: a number, or ALL.
-    precision: AUTO for fp32 or, with `auto_int8`, the fastest one that is safe.
+    Those that are None have a default that depends on the model.
     """
 
-    model: str = defaults.MODEL
-    pooling: str | None = None
-    depth: int = defaults.RERANKING_DEPTH
-    segments: str | None = None
-    aggregate: str | None = None
-    first_stage_weight: float = defaults.FIRST_STAGE_WEIGHT
-    first_stage_scale: str = defaults.FIRST_STAGE_SCALE
-    max_segments: int | None = None
-    max_length: int | None = None
-    query_tokens: int | None = None
-    embedding: str | None = None
-    read_segments: str | None = None
-    read_documents: str = defaults.READ_DOCUMENTS
-    read_pairs: str | None = None
-    embed_segments: str = defaults.EMBED_SEGMENTS
-    embed_documents: str = defaults.EMBED_DOCUMENTS
-    embedding_weight: float | None = None
-    duo: str | None = None
-    duo_depth: int = defaults.DUO_DEPTH
-    duo_aggregate: str = defaults.DUO_AGGREGATION
-    duo_max_comparisons: int | None = None
-    precision: str = defaults.PRECISION
+    model: str = key(
+        text,
+        defaults.MODEL,
+        "A directory, a name listed by `birchbark model list`, or the id of a model downloaded "
+        "with `birchbark model fetch`. none: no re-ranking.",
+    )
+    pooling: str | None = key(
+        text,
+        None,
+        "METHOD or METHOD:LAYER: ignore the model's head and score with token vectors of a layer "
+        "(0 is the input embeddings). cls, mean, max: cosine of pooled vectors. tokens: late "
+        "interaction, the cosine of each query token with its most similar text token. By default "
+        "the model's own head; last layer.",
+    )
+    depth: int = key(
+        positive, defaults.RERANKING_DEPTH, "Number of candidates to re-rank per query."
+    )
+    segments: str | None = key(
+        text,
+        None,
+        "How documents are split: passages:SIZE (whole sentences, up to a number of words), "
+        "sentences, paragraphs, sections, windows:SIZE/OVERLAP (words), whole, title or text. By "
+        f"default {defaults.SEGMENTS}; {defaults.DOCUMENT_SCORER_SEGMENTS} for models that score "
+        "whole documents (PARADE).",
+    )
+    aggregate: str | None = key(
+        text,
+        None,
+        "How segment scores are aggregated: first, max, sum, mean, top:W1,W2,… or "
+        "topmean:W1,W2,… (weighted sum or mean of the best segments). By default "
+        f"{defaults.AGGREGATION}.",
+    )
+    first_stage_weight: float = key(
+        number,
+        defaults.FIRST_STAGE_WEIGHT,
+        "Interpolation weight A: score = A · first stage + (1 - A) · evidence.",
+    )
+    first_stage_scale: str = key(
+        one_of(*(str(scale.value) for scale in Scale)),
+        defaults.FIRST_STAGE_SCALE,
+        "How first-stage scores are scaled: divided by the query's highest (max), mapped to 0 to "
+        "1 (minmax), or not at all (raw).",
+    )
+    max_segments: int | None = key(
+        positive, None, "Number of segments at the beginning of a document that can be read."
+    )
+    max_length: int | None = key(
+        positive, None, "Number of tokens at the beginning of a segment that are read."
+    )
+    query_tokens: int | None = key(
+        positive,
+        None,
+        "Have models read only the first N tokens of a query, and say how many were cut. By "
+        "default all; a query that is too long is refused.",
+    )
+    embedding: str | None = key(
+        text,
+        None,
+        "Embedding model that scores all candidates first and chooses what the model reads; none "
+        f"to leave it out. By default {defaults.EMBEDDING}; none if the model is an embedding "
+        "model or scores whole documents.",
+    )
+    read_segments: str | None = key(
+        count,
+        None,
+        "Number of segments of each document that the model reads, chosen by the embedding; or "
+        f"all. By default {defaults.READ_SEGMENTS}, or more if aggregate has more weights; all "
+        "for models and aggregations that need all.",
+    )
+    read_documents: str = key(
+        count,
+        defaults.READ_DOCUMENTS,
+        "Number of candidates that the model reads, the best ones by first stage and embedding; "
+        "or all. The others keep their order below.",
+    )
+    read_pairs: str | None = key(
+        count,
+        None,
+        "Number of segments that the model reads in total, those of the best candidates; or all. "
+        f"By default {defaults.READ_PAIRS}; all with read_segments all.",
+    )
+    embed_segments: str = key(
+        count,
+        defaults.EMBED_SEGMENTS,
+        "Number of segments that the embedding reads of a document without stored vectors; or all.",
+    )
+    embed_documents: str = key(
+        count,
+        defaults.EMBED_DOCUMENTS,
+        "Number of candidates that the embedding reads if the index has only static vectors of "
+        "them, or all; the others are judged by these.",
+    )
+    embedding_weight: float | None = key(
+        number,
+        None,
+        "Share of the embedding score in the evidence. By default what the model states, such as "
+        f".7 for {defaults.SMALL_MODEL}, or else {defaults.EMBEDDING_WEIGHT:g}.",
+    )
+    duo: str | None = key(
+        text,
+        None,
+        "Model that re-ranks the best documents once more by pairwise comparison (duoBERT).",
+    )
+    duo_depth: int = key(positive, defaults.DUO_DEPTH, "Number of documents that duo compares.")
+    duo_aggregate: str = key(
+        text,
+        defaults.DUO_AGGREGATION,
+        "How a document's comparisons are aggregated: sum, binary, min, max or sample:M.",
+    )
+    duo_max_comparisons: int | None = key(
+        positive, None, "Fail early if all queries together would need more comparisons."
+    )
+    precision: str = key(
+        one_of(AUTO, *(str(precision.value) for precision in Precision)),
+        defaults.PRECISION,
+        "Arithmetic of BERT; see --precision of `birchbark search`.",
+    )
 
     def updated(self, section: Section) -> StageOptions:
         """Return these options, overridden by a TOML section.
 
         Raises InputError, which names the key, for an unknown key or value.
         """
-        values = {name: _value(section, name, getattr(self, name)) for name in NAMES}
-        section.reject_unknown_keys()
-        options = replace(self, **values)
+        options = replace(self, **read_table(section, self))
         try:
             options.check(section.keys)
         except InputError as error:
             raise error.at(section.where()) from None
         return options
 
-    def check(self, given: Collection[str], spell: Callable[[str], str] = str) -> None:
+    def check(self, given: Collection[str]) -> None:
         """Raise InputError for an unknown value, or if an option in `given` has no effect.
 
-        given: the options that the user has set. spell: returns an option's name as users write it.
+        given: the options that the user has set.
         """
-        check_options(given, {name: getattr(self, name) for name in NAMES}, spell)
-        require_at_least(spell("duo_depth"), self.duo_depth, 2)
-        require_share(spell("embedding_weight"), self.embedding_weight)
+        for name in ("duo_depth", "duo_aggregate", "duo_max_comparisons"):
+            if name in given and not self.duo:
+                raise InputError(f"{name} has no effect without duo")
+        require_at_least("duo_depth", self.duo_depth, 2)
+        require_share("embedding_weight", self.embedding_weight)
         if "duo_depth" in given and self.duo_depth > self.depth:
             raise InputError(
-                f"{spell('duo_depth')} exceeds {spell('depth')}",
+                "duo_depth exceeds depth",
                 wanted=f"at most {self.depth}",
                 found=str(self.duo_depth),
             )
-        check_embedding(given, [self], spell)
+        for name in ("embedding_weight", "embed_segments", "embed_documents"):
+            if name in given and self.embedding == NONE:
+                raise InputError(f"{name} has no effect without an embedding")
         for name in COUNTS:
-            if text := getattr(self, name):
-                parse_count(text, spell(name))
+            if value := getattr(self, name):
+                parse_count(value, name)
         parse_pairwise(self.duo_aggregate)
         Interpolation(self.first_stage_weight, self.first_stage_scale)
         if self.segments:
@@ -123,35 +192,15 @@ class StageOptions:
             parse_pooling(self.pooling)
 
 
-def check_embedding(
-    given: Collection[str], stages: Sequence[StageOptions], spell: Callable[[str], str]
-) -> None:
-    """Raise InputError if an option in `given` needs an embedding and no stage has one."""
-    if all(stage.embedding == NONE for stage in stages):
-        for name in ("embedding_weight", "embed_segments", "embed_documents"):
-            if name in given:
-                raise InputError(f"{spell(name)} has no effect without an embedding")
-
-
-def parse_count(text: str, name: str) -> int | None:
+def parse_count(value: str, name: str) -> int | None:
     """Parse a number of 1 or more; None for ALL. name: what the InputError names."""
-    if text == ALL:
+    if value == ALL:
         return None
-    if not is_count(text) or int(text) < 1:
-        raise InputError(f"invalid {name}", wanted=f"1 or more, or {ALL}", found=text)
-    return int(text)
+    if not is_count(value) or int(value) < 1:
+        raise InputError(f"invalid {name}", wanted=f"1 or more, or {ALL}", found=value)
+    return int(value)
 
 
-NAMES = tuple(field.name for field in fields(StageOptions))
-
-
-def _value(section: Section, name: str, default: Any) -> Any:
-    if name in INTEGERS:
-        return section.integer(name, default, minimum=1)
-    if name in COUNTS:
-        return section.count(name, default)
-    if name in NUMBERS:
-        return section.number(name, default)
-    if name in CHOICES:
-        return section.one_of(name, CHOICES[name], default)
-    return section.text(name, default)
+NAMES = tuple(each.name for each in fields(StageOptions))
+COUNTS = tuple(each.name for each in fields(StageOptions) if each.metadata["read"] is count)
+NUMBERS = tuple(each.name for each in fields(StageOptions) if each.metadata["read"] is number)

@@ -73,7 +73,7 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
             head += f", queries extended to {multi_vector.expanded} tokens"
     except UnknownHeadError:
         checkpoint = Checkpoint.open(directory, name, Pooling())
-        head = "no head (rank by --pooling cls, mean, max or tokens)"
+        head = "no head (rank by pooling cls, mean, max or tokens)"
     tokenizer = CheckpointTokenizer(checkpoint)
     SingleInputs(checkpoint, tokenizer, "query")
     SingleInputs(checkpoint, tokenizer, "document")

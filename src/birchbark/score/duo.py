@@ -33,7 +33,7 @@ class DuoScorer(CrossEncoderScorer):
             raise InputError(
                 f"the query leaves no room for two texts in an input of {self.checkpoint.name}",
                 found=f"{max(0, both)} tokens",
-                remedy="shorten the query, or have its beginning read: --query-tokens, or "
+                remedy="shorten the query, or have its beginning read: --set query_tokens=N, or "
                 "query_tokens in Python",
             )
         return both // 2

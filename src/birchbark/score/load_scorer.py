@@ -69,7 +69,7 @@ def load_scorer(
         raise CheckpointError(
             "this model compares two texts and cannot score one alone",
             where=str(model),
-            remedy="use it to re-rank the results of another model: --duo",
+            remedy="use it to re-rank the results of another model: --set duo=MODEL",
         )
     if checkpoint.head.is_assumed:
         warnings.warn(

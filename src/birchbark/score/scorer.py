@@ -130,6 +130,6 @@ def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
         f"query is too long for the model: {query[:40]!r}…",
         wanted=f"at most {max_tokens} tokens (words or parts of words)",
         found=str(length),
-        remedy=f"shorten it, or have its beginning read: --query-tokens {max_tokens}, or "
+        remedy=f"shorten it, or have its beginning read: --set query_tokens={max_tokens}, or "
         f"query_tokens={max_tokens} in Python",
     )

@@ -37,7 +37,7 @@ def choose_rankers(
         nearest = request.by == "nearest"
         embedding = searcher.vectors_model if nearest else compare_embedding
         if embedding is None or not rankers:
-            remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve --compare-embedding"
+            remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve, with a --model"
             missing = "stored vectors" if nearest else "embedding model"
             raise InputError(f"this service has no {missing}", remedy=remedy)
         if "first_stage_weight" in given:

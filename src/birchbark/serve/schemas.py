@@ -316,7 +316,7 @@ class SearchResponse(BaseModel):
     )
     cut_query_tokens: int = Field(
         description="Number of tokens at the end of the query that no model has read (see "
-        "`birchbark serve --query-tokens`)."
+        "the key `query_tokens` of a ranker)."
     )
     missing_shards: list[str] = Field(
         description="The shards of the index that did not answer in time, of `birchbark cluster "

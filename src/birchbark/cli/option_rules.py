@@ -1,8 +1,7 @@
 """Which options require other options, and which exclude each other?
 
-The rules are tables: the command line applies them to its options, and `StageOptions` to the keys
-of a stage. A rule applies only to commands that have all the options it names: `--segments`
-requires `--tokens` or `--vectors` in `birchbark index attach`, but nothing in `birchbark rerank`.
+A rule applies only to commands that have all the options it names: `--segments` requires `--tokens`
+or `--vectors` in `birchbark index attach`, but nothing in `birchbark pairs judged`.
 """
 
 from __future__ import annotations
@@ -12,18 +11,7 @@ from typing import Any
 
 from birchbark.errors import InputError
 
-FIRST_STAGE_OPTIONS = (
-    "first_stage_model",
-    "match",
-    "vector_set",
-    "fields",
-    "filters",
-    "rm3",
-)
 NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of which must be set
-    "duo_depth": ("duo",),
-    "duo_aggregate": ("duo",),
-    "duo_max_comparisons": ("duo",),
     "vector_bits": ("vectors",),
     "pooling": ("vectors",),
     "segments": ("tokens", "vectors"),
@@ -35,11 +23,6 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "best": ("evidence",),
 }
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
-    "k1": ("first_stage_model", ("bm25", "rrf")),
-    "b": ("first_stage_model", ("bm25", "rrf")),
-    "idf_documents": ("first_stage_model", ("bm25", "rrf")),
-    "field_bm25": ("first_stage_model", ("bm25", "rrf")),
-    "rm3": ("first_stage_model", ("bm25", "tfidf", "rrf")),
     "rank_constant": ("fused_by", ("ranks",)),
     "scale": ("fused_by", ("scores",)),
     "vocabulary": ("analyzer", ("wordpiece", "porter+wordpiece")),
@@ -48,27 +31,6 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
     "all_ranked": ("negatives", "random_negatives"),
     "folds": ("fold_count",),
     "per_query": ("as_json", "grades"),
-    "first_stage_only": (
-        "model",
-        "pooling",
-        "device",
-        "depth",
-        "segments",
-        "aggregate",
-        "first_stage_weight",
-        "embedding",
-        "embedding_weight",
-        "read_segments",
-        "read_documents",
-        "read_pairs",
-        "embed_segments",
-        "embed_documents",
-        "duo",
-        "precision",
-        "scores",
-        "budget",
-        "compare_embedding",
-    ),
 }
 
 
