@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from birchbark.errors import InputError
+from birchbark.errors import DeadlineError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
-from birchbark.index.part import is_above
+from birchbark.index.part import PackedLists, is_above
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import Filter, filter_of, parse_filters
@@ -69,7 +70,9 @@ def test_filters(index: Index, text: str, expected: set[str]) -> None:
 
 
 def allows(text: str, value: str) -> bool:
-    """Return what the documentation says of a single value or range."""
+    """Return what the documentation says of a single value, beginning or range."""
+    if text.endswith("*"):
+        return value.startswith(text[:-1])
     low, dots, high = text.partition("..")
     if not dots:
         return value == text
@@ -93,7 +96,8 @@ RANGE = (
     .map("..".join)
 )
 PLAIN = st.sampled_from([value for value in VALUES if filter_of(value) == value])
-LISTS = st.lists(RANGE | PLAIN, min_size=1, max_size=4)
+BEGINNING = st.sampled_from(["*", "2*", "2024*", "2024-0*", "docs/*", "d*", "z*"])
+LISTS = st.lists(RANGE | PLAIN | BEGINNING, min_size=1, max_size=8)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -134,6 +138,33 @@ def test_alternatives_are_limited() -> None:
     assert Filter.parse("a|" * 999 + "b") == Filter(values=("a", "b"))
     with pytest.raises(InputError, match="too many alternatives: expected at most 1,000,"):
         Filter.parse("a|" * 1000 + "b")
+
+
+def test_filters_unpack_postings_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of their alternatives have a value, and however often a search asks."""
+    unpacked, take = [], PackedLists.take
+
+    def counted(lists: PackedLists, numbers: Any) -> Any:
+        unpacked.extend(numbers.tolist())
+        return take(lists, numbers)
+
+    monkeypatch.setattr(PackedLists, "take", counted)
+    ranges = "|".join([*(f"..z{n}" for n in range(400)), *(f"{n}.." for n in range(400))])
+    for _ in range(2):
+        for mask in filter_masks(index, {"kind": f"{ranges}|p*|d*"}):
+            assert mask.any()
+    fields = [part.fields[index.filter_number("kind")] for part in index.parts]
+    terms = sum(field.end_term - field.first_term for field in fields)
+    assert 0 < len(unpacked) <= 2 * terms  # a term is chosen as text, as a number, or both
+
+
+def test_facets_end_between_filters(index: Index) -> None:
+    """Also where no document is read, since none meets the filter."""
+    searcher, steps = Searcher(index.directory, ()), list[int]()
+    searcher.facets("bee", {"kind": "z*"}, on_batch=lambda: steps.append(len(steps)))
+    assert len(steps) > len(VALUES)  # those counted without the filter
+    with pytest.raises(DeadlineError):
+        searcher.facets("missing", {"kind": "z*"}, budget=0)
 
 
 def test_filters_of_options() -> None:

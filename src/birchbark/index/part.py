@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,11 +73,21 @@ def as_number(text: str) -> float:
 
 
 def is_above(low: str, high: str) -> bool:
-    """Whether no value can lie between the limits of a range; see `documents_between`."""
+    """Whether no value can lie between the limits of a range; see `documents_with`."""
     lowest, highest = as_number(low), as_number(high)
     if np.isnan(lowest) or np.isnan(highest):
         return low[: len(high)] > high
     return lowest > highest
+
+
+def _union(ranges: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    """Return the numbers that are in any of some ranges, each once, ascending."""
+    pieces, end = [np.zeros(0, np.int64)], 0
+    for first, last in sorted(ranges):
+        if last > end:
+            pieces.append(np.arange(max(first, end), last))
+            end = last
+    return np.concatenate(pieces)
 
 
 class PartField:
@@ -95,7 +105,8 @@ class PartField:
         self.lengths = part.lengths[number]
         self._last_find: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(0, np.int64))
         self._live_sizes: dict[int, int] = {}  # term number → its number of live documents
-        self._values: NDArray[np.float64] | None = None
+        self._values: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
+        self._last_documents: tuple[object, NDArray[np.bool_]] = (None, np.zeros(0, bool))
 
     @property
     def part(self) -> Part:
@@ -148,48 +159,68 @@ class PartField:
         numbers = self.find([term])
         return None if numbers[0] < 0 else self.part.postings.take(numbers)[1]
 
-    def documents_with_prefix(self, prefix: str) -> NDArray[np.uint32]:
-        """Return the numbers of the documents with a term that begins with `prefix`, in any order.
+    def documents_with(
+        self,
+        terms: Sequence[str],
+        prefixes: Sequence[str] = (),
+        ranges: Sequence[tuple[str, str]] = (),
+    ) -> NDArray[np.bool_]:
+        """Return which documents have any of some terms, bool (documents,), read-only.
 
-        Deleted documents are included.
+        prefixes: what further terms begin with. ranges: the lowest and the highest of further
+        terms, both included; an empty string is no limit. A term that is a number is compared as a
+        number if the limits are numbers, any other as text, and with the highest only as far as
+        that goes. Deleted documents are included.
         """
-        terms, wanted = self.part.terms, prefix.encode("utf-8", "surrogatepass")
-        numbers = range(self.first_term, self.end_term)
+        wanted = (tuple(terms), tuple(prefixes), tuple(ranges))
+        # A search needs them several times, for terms and for vectors; facets, for each field.
+        last_wanted, documents = self._last_documents
+        if last_wanted != wanted:
+            numbers = self.find(terms)
+            chosen = [numbers[numbers >= 0], self.first_term + self._in_ranges(prefixes, ranges)]
+            documents = np.zeros(self.part.documents, bool)
+            documents[self.part.postings.take(np.concatenate(chosen))[1].docs] = True
+            documents.flags.writeable = False
+            self._last_documents = (wanted, documents)
+        return documents
 
-        def start(number: int) -> bytes:
-            return terms.raw(number)[: len(wanted)]
+    def _in_ranges(
+        self, prefixes: Sequence[str], ranges: Sequence[tuple[str, str]]
+    ) -> NDArray[np.int64]:
+        """Return the numbers, within the field, of the terms that `documents_with` describes."""
+        as_text = [self._text_range(prefix, prefix) for prefix in prefixes]
+        numeric, beside = list[tuple[int, int]](), list[tuple[int, int]]()
+        values, order = self._numbers() if ranges else (np.zeros(0), np.zeros(0, np.int64))
+        for low, high in ranges:
+            lowest = as_number(low) if low else -np.inf
+            highest = as_number(high) if high else np.inf
+            if np.isnan(lowest) or np.isnan(highest):
+                as_text.append(self._text_range(low, high))
+            else:
+                begin = np.searchsorted(values, lowest, sorter=order)
+                end = np.searchsorted(values, highest, "right", sorter=order)
+                numeric.append((int(begin), int(end)))
+                beside.append(self._text_range(low, high))
+        others = _union(beside)
+        others = others[np.isnan(values[others])]
+        return np.concatenate([_union(as_text), order[_union(numeric)], others])
 
-        begin = bisect_left(numbers, wanted, key=start)
-        end = bisect_right(numbers, wanted, key=start)
-        return self.read_lists(begin, end)[1].docs
-
-    def documents_between(self, low: str, high: str) -> NDArray[np.uint32]:
-        """Return the numbers of the documents with a term from `low` to `high`, in any order.
-
-        Both are included; an empty string is no limit. A term that is a number is compared as a
-        number if the limits are numbers, any other as text, and with `high` only as far as `high`
-        goes. Deleted documents are included.
-        """
+    def _text_range(self, low: str, high: str) -> tuple[int, int]:
+        """Return the range of the terms between two limits, as `documents_with` compares text."""
         terms, numbers = self.part.terms, range(self.first_term, self.end_term)
         first, last = (limit.encode("utf-8", "surrogatepass") for limit in (low, high))
         begin = bisect_left(numbers, first, key=terms.raw)
-        end = len(numbers)
-        if high:
-            end = bisect_right(numbers, last, key=lambda number: terms.raw(number)[: len(last)])
-        chosen = np.zeros(len(numbers), bool)
-        chosen[begin:end] = True
-        lowest = as_number(low) if low else -np.inf
-        highest = as_number(high) if high else np.inf
-        if not (np.isnan(lowest) or np.isnan(highest)):
-            values = self._numbers()
-            chosen = np.where(np.isnan(values), chosen, (values >= lowest) & (values <= highest))
-        found = self.first_term + np.flatnonzero(chosen)
-        return self.part.postings.take(found)[1].docs
+        end = bisect_right(numbers, last, key=lambda number: terms.raw(number)[: len(last)])
+        return begin, end
 
-    def _numbers(self) -> NDArray[np.float64]:
-        """Return the value of each term, NaN for one that is not a number; computed once."""
+    def _numbers(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the value of each term, NaN for one that is not a number, and the terms by value.
+
+        NaN comes last. Computed once.
+        """
         if self._values is None:
-            self._values = np.array([*map(as_number, self.terms())], np.float64)
+            values = np.array([*map(as_number, self.terms())], np.float64)
+            self._values = (values, np.argsort(values))
         return self._values
 
     def list_sizes(self) -> NDArray[np.int64]:

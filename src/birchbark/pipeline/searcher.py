@@ -259,8 +259,8 @@ class Searcher:
             query: The query.
             filters: The filters of the search. Defaults to None: none.
             budget: Maximum time in seconds. Defaults to None: no limit.
-            on_batch: Called before each document is read; an exception that it raises ends the
-                work. Does nothing by default.
+            on_batch: Called before each step; an exception that it raises ends the work. Does
+                nothing by default.
 
         Raises:
             InputError: A filter is by a field that is not a keyword field.
@@ -271,6 +271,7 @@ class Searcher:
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
 
         def candidates(filters: Mapping[str, str]) -> list[Document]:
+            deadline.check("the counts")
             usual = snapshot.engine_for(bool(self.rankers))
             engine = self._quick(snapshot, usual, parsed, filters, on_batch)
             found = list[Document]()

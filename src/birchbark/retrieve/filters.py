@@ -88,15 +88,8 @@ class Filter:
 
     def allowed(self, field: PartField) -> NDArray[np.bool_]:
         """Return which documents of a part the filter allows, bool (documents,), also deleted."""
-        allowed = np.full(field.part.documents, self.negated)
-        for value in self.values:
-            if (postings := field.postings(value)) is not None:
-                allowed[postings.docs] = not self.negated
-        for beginning in self.beginnings:
-            allowed[field.documents_with_prefix(beginning)] = not self.negated
-        for low, high in self.ranges:
-            allowed[field.documents_between(low, high)] = not self.negated
-        return allowed
+        documents = field.documents_with(self.values, self.beginnings, self.ranges)
+        return ~documents if self.negated else documents
 
 
 def filter_of(value: str) -> str:
