@@ -12,10 +12,11 @@ from email.message import EmailMessage
 from email.policy import default
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from birchbark.collection.files import isolated_reader
+from birchbark.collection.files import folder, isolated_reader
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
@@ -195,6 +196,35 @@ def test_answers_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [d.text for _, d in read_folder(files, intake)] == ["before", "after"]
     told = f"{files / 'b.txt'}: the process that reads it wrote more than 2,000 bytes"
     assert [str(error) for error in intake.skipped] == [told]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "error", "told"),
+    [
+        (folder, "read_limited", MemoryError(), "there is not enough memory to read it"),
+        (isolated_reader, "_part", RuntimeError("why"), "cannot be read: RuntimeError: why"),
+    ],
+)
+def test_any_error_costs_only_its_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    name: str,
+    error: Exception,
+    told: str,
+) -> None:
+    """While the file is opened, and while the answers about it are read; it is told."""
+    files, usual = written(tmp_path, a="before", b="bad", c="after"), getattr(module, name)
+
+    def failing(found: Any, *others: Any) -> Any:
+        if "b.txt" in str(others or found):
+            raise error
+        return usual(found, *others)
+
+    monkeypatch.setattr(module, name, failing)
+    intake = Intake()
+    assert [d.text for _, d in read_folder(files, intake)] == ["before", "after"]
+    assert [str(error) for error in intake.skipped] == [f"{files / 'b.txt'}: {told}"]
 
 
 def test_half_a_line_is_no_answer() -> None:

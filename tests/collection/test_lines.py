@@ -11,6 +11,7 @@ import random
 import re
 import sys
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +125,19 @@ def test_other_compressions(
         (tmp_path / "c").write_bytes(broken)
         with pytest.raises(InputError, match=f"broken {name} stream: .*download it again"):
             list(binary_lines(tmp_path / "c"))
+
+
+def test_dictionaries_of_xz_are_limited(tmp_path: Path) -> None:
+    """A file of 80 bytes can ask for 4 GB; what `xz -9` writes is read."""
+    whole = bytearray(lzma.compress(b"bee", preset=9))
+    (tmp_path / "c").write_bytes(whole)
+    assert list(binary_lines(tmp_path / "c")) == [(1, b"bee")]
+    header = slice(12, 12 + (whole[12] + 1) * 4)  # of the block, with a checksum at its end
+    whole[whole.index(b"\x21\x01", 12) + 2] = 40
+    whole[header.stop - 4 : header.stop] = zlib.crc32(whole[header][:-4]).to_bytes(4, "little")
+    (tmp_path / "c").write_bytes(whole)
+    with pytest.raises(InputError, match=r"at most 256,000,000 bytes of memory.*xz -9"):
+        list(binary_lines(tmp_path / "c"))
 
 
 def test_without_what_reads_zstandard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ from time import time_ns
 from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.file_readers.file_types import file_type, suffixes
 from birchbark.collection.files.folder_state import FileState, FolderSource
-from birchbark.collection.files.isolated_reader import IsolatedReader
+from birchbark.collection.files.isolated_reader import IsolatedReader, why_unread
 from birchbark.collection.files.walk import walk
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import MAX_FILE, decompressed, read_limited, too_large
-from birchbark.errors import InputError, MissingPackageError, UnreadableError
+from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 
 # Fields that searches can filter by; the last four are those of e-mails.
@@ -115,11 +115,10 @@ class FolderChanges:
                     raise too_large(location)
                 with decompressed(file, location) as stream:
                     raw = read_limited(stream, location)
-        except (InputError, MissingPackageError) as error:
-            if isinstance(error, MissingPackageError):  # it may be installed later
-                error = UnreadableError(error.what, remedy=error.remedy)
-            self._intake.bad_file(error.at(str(location)))
-            if isinstance(error, UnreadableError):
+        except Exception as error:
+            why = why_unread(error)
+            self._intake.bad_file(why.at(str(location)))
+            if isinstance(why, UnreadableError):
                 self._keep_unread(name, replace(state, documents=before))
             else:
                 self.files[name] = state

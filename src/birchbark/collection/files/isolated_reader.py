@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
@@ -15,7 +15,7 @@ from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import MAX_FILE
-from birchbark.errors import InputError, UnreadableError
+from birchbark.errors import InputError, MissingPackageError, UnreadableError, first_line
 from birchbark.process_limits import end_process, start_limited
 from birchbark.records import Document
 
@@ -65,17 +65,18 @@ class IsolatedReader:
         request |= {"characters": characters}
         while not (progress.is_done or progress.stops_because):
             try:
-                yield from progress.parts(self._answers(request, raw))
-            except InputError as error:
+                with closing(self._answers(request, raw)) as answers:
+                    yield from progress.parts(answers)
+            except Exception as error:
                 begun = progress.end_process()
-                yield Part(begun, error.at(f"{location}{begun.removeprefix(whole)}"))
+                yield Part(begun, why_unread(error).at(f"{location}{begun.removeprefix(whole)}"))
         self._intake.notes.update(progress.notes)
         if not progress.is_done:
             read, reason = progress.documents, progress.stops_because
             what = f"not read after {read:,} of its documents, because {reason}"
             yield Part(whole, InputError(what, where=str(location), remedy=DIVIDE))
 
-    def _answers(self, request: dict[str, Any], raw: bytes) -> Iterator[dict[str, Any]]:
+    def _answers(self, request: dict[str, Any], raw: bytes) -> Generator[dict[str, Any]]:
         """Yield what the process answers; InputError if it ends before the last answer."""
         process, self._idle = self._idle or _start(), None
         assert process.stdin and process.stdout
@@ -94,6 +95,18 @@ class IsolatedReader:
         finally:
             if self._idle is not process:
                 end_process(process)
+
+
+def why_unread(error: Exception) -> InputError:
+    """Return why a file is not read whose reading raised `error`, so that others are."""
+    if isinstance(error, InputError):
+        return error
+    if isinstance(error, MissingPackageError):  # it may be installed later
+        return UnreadableError(error.what, remedy=error.remedy)
+    if isinstance(error, MemoryError):
+        return UnreadableError("there is not enough memory to read it")
+    kind = UnreadableError if isinstance(error, OSError) else InputError
+    return kind(f"cannot be read: {type(error).__name__}: {first_line(error)}")
 
 
 def _lines(stream: IO[bytes], most: int) -> Iterator[bytes]:

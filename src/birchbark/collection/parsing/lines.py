@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,6 +35,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 MAX_LINE = 100_000_000  # bytes; limits also end the reading of small files that unpack to gigabytes
 MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at once
+XZ_MEMORY = 256_000_000  # bytes to unpack .xz, which its first bytes can set; `xz -9` needs 65 MB
 LINE_BYTES = 64  # that a line needs in memory, beside its text
 
 T = TypeVar("T")
@@ -76,6 +78,10 @@ def decompressed(raw: io.BufferedReader, path: Path) -> Iterator[io.BufferedRead
         with _decompressed(raw, compression) as stream:
             yield stream
     except Exception as error:
+        if isinstance(error, lzma.LZMAError) and "usage limit" in str(error):
+            wanted = f"at most {XZ_MEMORY:,} bytes of memory to unpack it"
+            remedy = "compress it with a smaller dictionary, as xz -9 does"
+            raise InputError("the xz stream is too large", wanted=wanted, remedy=remedy) from None
         if compression and _is_broken(error):
             raise InputError(
                 f"broken {compression} stream: {error}",
@@ -138,7 +144,7 @@ def _decompressed(
         return cast(io.BufferedReader, gzip.open(raw))  # GzipFile has readline and peek, too
     new: dict[str, Callable[[], Any]] = {
         "bzip2": bz2.BZ2Decompressor,
-        "xz": lzma.LZMADecompressor,
+        "xz": partial(lzma.LZMADecompressor, memlimit=XZ_MEMORY),
         "Zstandard": _zstandard,
     }
     return io.BufferedReader(_Streams(raw, new[compression]))
