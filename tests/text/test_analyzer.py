@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -12,11 +13,13 @@ from birchbark.errors import InputError
 from birchbark.text.analyzer import (
     MAX_TERM_LENGTH,
     NORMALISERS,
+    PART_STEP,
     analyzer,
     english,
     plain,
     porter,
 )
+from birchbark.text.parts import parts
 from birchbark.text.stop_words import LUCENE
 
 NAMES = st.sampled_from(sorted(NORMALISERS))
@@ -154,6 +157,25 @@ def test_long_tokens_are_split_before_stemming() -> None:
     assert plain("A" * 256) == ("a" * 255, "a")
     assert porter("a" * 252 + "ing" + "ponies") == ("a" * 252, "poni")
     assert english("a" * 255 + "the") == ("a" * 255,)
+
+
+def test_parts_of_very_long_tokens_are_found_in_short_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each part is found, those that a step cuts as two."""
+    seen = list[int]()
+
+    def counted(word: str) -> list[str]:
+        seen.append(len(word))
+        return parts(word)
+
+    monkeypatch.setattr("birchbark.text.analyzer.parts", counted)
+    token = "canoe_birch_" * 4_000
+    terms = Counter(analyzer("porter+parts").terms(token))
+    assert max(seen) == PART_STEP
+    cut = (len(token) - 1) // PART_STEP
+    assert terms["cano"] + terms["birch"] >= 8_000 - cut
+    assert set(porter(token)) <= set(terms)
 
 
 def test_other_scripts_pass_through_the_stemmer() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.text.normal_form import normal_form
-from birchbark.text.words import _ASCII, _unicode, placed_words, words
+from birchbark.text.words import _ASCII, PIECE, _unicode, pieces, placed_words, words
 
 ASCII = st.text(st.characters(max_codepoint=127)) | st.text("aB1_.,:;' -")
 SCRIPTS = "aé1_.:,;'’\"·- \n\u0301\u200d\ufe0fЖא日の゛テーไ한🐝👩🏽©🇩½²\ud800"
@@ -39,6 +39,19 @@ def test_words_are_found_where_they_are(text: str) -> None:
     assert [begin for _, begin, _ in places] == sorted(begin for _, begin, _ in places)
     for word, begin, end in places:
         assert word in normal_form(text[begin:end])
+
+
+@given(ANY | st.lists(ANY | ASCII).map("-".join), st.integers(1, 9))
+def test_pieces_have_the_words_of_the_text(text: str, size: int) -> None:
+    """No character is lost, and no word is cut or joined, however small the pieces are."""
+    found = [*pieces(text, size)]
+    assert "".join(found) == text
+    assert [word for piece in found for word in words(piece)] == words(text)
+
+
+def test_pieces_are_short() -> None:
+    """Also of a text without any place to cut it."""
+    assert max(map(len, pieces("é," * 3 * PIECE))) == 2 * PIECE
 
 
 @given(st.text(LETTERS) | st.text(SCRIPTS))

@@ -14,7 +14,9 @@ from birchbark.index.arrays import GrowingArray
 from birchbark.index.string_ids import StringIds
 from birchbark.index.word_spans import token_spans, word_spans
 from birchbark.text.analyzer import Analyzer
-from birchbark.text.words import words
+from birchbark.text.words import pieces, words
+
+STEP = 65_536  # terms that are numbered at once, so that other threads can run
 
 
 class Vocabulary:
@@ -62,14 +64,26 @@ class Vocabulary:
         terms: list[str] = []
         ends, counts = [], []
         for span in spans:
-            tokens = words(span) if self._compiled and not span.isascii() else [span]
-            for token in tokens:
-                terms += normalise(token)
+            unsplit = self._compiled and not span.isascii()
+            count = 0
+            for tokens in map(words, pieces(span)) if unsplit else ([span],):
+                for token in tokens:
+                    terms += normalise(token)
+                count += len(tokens)
+                if len(terms) > STEP:
+                    self._store(terms)
             ends.append(len(self._span_terms) + len(terms))
-            counts.append(len(tokens))
+            counts.append(count)
+        self._store(terms)
         self._ends.extend(ends)
         self._tokens.extend(counts)
-        self._span_terms.extend([*map(self._term_numbers.__getitem__, terms)])
+
+    def _store(self, terms: list[str]) -> None:
+        """Append the numbers of `terms` to those of the spans, in steps; empty the list."""
+        for begin in range(0, len(terms), STEP):
+            some = terms[begin : begin + STEP]
+            self._span_terms.extend([*map(self._term_numbers.__getitem__, some)])
+        terms.clear()
 
 
 @compiled

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from sys import intern
 
 from birchbark.errors import InputError
 from birchbark.text.languages import LANGUAGES, character_pairs, lower, snowball, stemmed
@@ -29,6 +30,7 @@ from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import words
 
 MAX_TERM_LENGTH = 255
+PART_STEP = 4_096  # characters of a token in which parts are looked for at once
 Normalise = Callable[[str], tuple[str, ...]]  # token → its terms
 
 
@@ -86,10 +88,17 @@ def _of_language(name: str) -> Normalise:
 
 
 def _with_parts(normalise: Normalise) -> Normalise:
-    """Return what gives the terms of a token, followed by those of its parts."""
+    """Return what gives the terms of a token, followed by those of its parts.
+
+    A part of a very long token ends at every PART_STEP characters, so that other threads can run.
+    """
 
     def terms(token: str) -> tuple[str, ...]:
-        return (*normalise(token), *(term for part in parts(token) for term in normalise(part)))
+        found = [*normalise(token)]
+        for begin in range(0, len(token), PART_STEP):
+            for part in parts(token[begin : begin + PART_STEP]):
+                found += map(intern, normalise(part))  # a long token can have one a million times
+        return tuple(found)
 
     return terms
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from birchbark.text.normal_form import normal_form
 
+PIECE = 65_536  # characters; see `pieces`
 BETWEEN_LETTERS, BETWEEN_DIGITS = ":.'", ",;.'"  # ASCII characters that may occur inside a word
 
 _ASCII = re.compile(
@@ -24,6 +25,25 @@ _ASCII = re.compile(
     re.ASCII,
 )
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
+# No word contains one of these, and none is changed by what stands beside it.
+_APART = re.compile(r"[\s!#$%&()*+/<=>?@\[\\\]{|}~-]", re.ASCII)
+
+
+def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+    """Yield `text` in consecutive pieces, whose words are together those of the text.
+
+    So a long text can be read in short steps. A piece has `size` characters and those until the
+    next white space or punctuation mark. If none of the next PIECE characters is one, it ends
+    there, which can cut a word in two.
+    """
+    begin = 0
+    while len(text) - begin > size:
+        most = begin + size + PIECE
+        apart = _APART.search(text, begin + size, most)
+        end = apart.start() if apart else min(most, len(text))
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
 
 
 def words(text: str) -> list[str]:
