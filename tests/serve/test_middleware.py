@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from served import client, index_directory
+from starlette.datastructures import Headers
+from starlette.responses import Response
 
 from birchbark.serve import middleware
 from birchbark.serve.limits import Limits
@@ -153,6 +155,49 @@ def test_all_bodies_together_have_a_limit(client: Any, monkeypatch: pytest.Monke
 
     leaves = asyncio.Event()
     asyncio.run(all_posts())
+
+
+def test_all_answers_together_have_a_limit(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While clients do not read, one too many large one gets 503; small ones are sent."""
+    monkeypatch.setattr(middleware, "LARGE_ANSWERS", 250_000)
+    large = bytes(range(250)) * 700
+
+    async def answering(scope: Any, receive: Any, send: Any) -> None:
+        body = large if scope["path"] == "/large" else large[:1_000]
+        await Response(body)(scope, receive, send)
+
+    app = middleware.ServiceMiddleware(answering, client().app.service)
+
+    async def get(path: str, reads: asyncio.Event) -> tuple[int, bytes, str | None]:
+        """Return status, body and Retry-After of an answer, of which a piece is read at first."""
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if len(sent) > 2:
+                await reads.wait()
+
+        await app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send)
+        body = b"".join(message["body"] for message in sent[1:])
+        assert not sent[-1].get("more_body")
+        return sent[0]["status"], body, Headers(raw=sent[0]["headers"]).get("retry-after")
+
+    async def receive() -> Any:
+        raise AssertionError("there is no body")
+
+    async def all_gets() -> None:
+        reads, at_once = asyncio.Event(), asyncio.Event()
+        at_once.set()
+        slow = [asyncio.create_task(get("/large", reads)) for _ in range(2)]
+        await asyncio.sleep(0)
+        status, _, retry = await get("/large", at_once)
+        assert (status, retry) == (503, "1")
+        assert await get("/small", at_once) == (200, large[:1_000], None)
+        reads.set()
+        assert await asyncio.gather(*slow) == 2 * [(200, large, None)]
+        assert await get("/large", at_once) == (200, large, None)
+
+    asyncio.run(all_gets())
 
 
 def test_requests_with_two_lengths_are_rejected(client: Any) -> None:

@@ -103,9 +103,15 @@ def test_a_client_that_reads_nothing_is_disconnected(monkeypatch: pytest.MonkeyP
 
 
 def test_a_client_that_reads_slowly_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection lasts as long as the client reads something."""
+    """A connection lasts as long as the client reads 64 KB in the time."""
     monkeypatch.setattr(server, "WRITE_SECONDS", 1.0)
     assert asyncio.run(seconds_held(1 << 16, 3)) >= 3
+
+
+def test_a_client_that_reads_a_few_bytes_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hold an answer for hours."""
+    monkeypatch.setattr(server, "WRITE_SECONDS", 0.3)
+    assert asyncio.run(seconds_held(200, 10)) < 5
 
 
 def test_small_packets_are_sent_at_once() -> None:

@@ -23,6 +23,8 @@ PUBLIC_FOLDER = "/page/"  # the page's files, which reveal nothing about documen
 BODY_SECONDS = 20.0  # maximum time to receive a request's body
 SMALL_BODY = 1 << 16  # bytes of a body that always have room, so that searches do
 LARGE_BODIES = 256_000_000  # bytes that all bodies at once have beyond these
+LARGE_ANSWERS = 256_000_000  # likewise, bytes of answers that their clients have not read yet
+PIECE = 1 << 14  # bytes of an answer that are handed over at a time, so that the rest is counted
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -42,7 +44,7 @@ class ServiceMiddleware:
     """Rejects requests by host, key, size and load; adds headers to all answers.
 
     It also limits the time in which a request's body must arrive and the memory that all bodies
-    take at once, and records metrics.
+    and all answers take at once, and records metrics.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ServiceMiddleware:
         self._app, self.service, self._hosts = app, service, frozenset(map(str.lower, hosts))
         self._key = key.encode() if key is not None else None
         self._large_bodies = 0  # bytes of the requests being answered, beyond SMALL_BODY of each
+        self._large_answers = 0  # bytes of answers being sent, likewise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -69,6 +72,8 @@ class ServiceMiddleware:
             return
         start = time.monotonic()
         status, body_complete, timed_out, received = 500, False, False, 0
+        held: Message | None = None  # the head of an answer that may be large, until its size shows
+        refused = False
 
         async def receive_within_limits() -> Message:
             nonlocal body_complete, timed_out, received
@@ -89,7 +94,7 @@ class ServiceMiddleware:
             return message
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal status, held
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if timed_out:  # replaces the answer to the incomplete body
@@ -98,7 +103,36 @@ class ServiceMiddleware:
                 status = message["status"]
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            await send(message)  # server.py closes connections whose clients read nothing
+                if int(headers.get("content-length", "0")) > SMALL_BODY:
+                    held = message
+                    return
+            if message["type"] == "http.response.body":
+                await send_body(message)
+            else:
+                await send(message)
+
+        async def send_body(message: Message) -> None:
+            nonlocal status, held, refused
+            body, more = message.get("body", b""), message.get("more_body", False)
+            head, held, size = held, None, _beyond_small(len(body))
+            if head and self._large_answers and self._large_answers + size > LARGE_ANSWERS:
+                refused, status = True, 503
+                remedy = f"try again in {RETRY_AFTER} s"
+                response = error_response(503, "too many large answers at once", remedy=remedy)
+                response.headers.update(HEADERS)
+                await response(scope, receive, send)
+            elif head:
+                await send(head)
+            if refused:
+                return
+            self._large_answers += size
+            try:  # waits for the client; server.py closes connections whose clients read too slowly
+                for begin in range(0, max(1, len(body)), PIECE):
+                    end = begin + PIECE
+                    left = more or end < len(body)
+                    await send({**message, "body": body[begin:end], "more_body": left})
+            finally:
+                self._large_answers -= size
 
         metrics = self.service.metrics
         metrics.active.inc()

@@ -23,7 +23,7 @@ from birchbark.serve.middleware import HEADERS
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
-WRITE_SECONDS = 20.0  # maximum time for which a client may read nothing of an answer
+WRITE_SECONDS = 20.0  # maximum time for a client to read 64 KB of an answer: 3 KB a second
 UNSENT_BYTES = 1 << 14  # kernel's buffer: small, so that the client's progress is seen early
 CLOSE_SECONDS = 10.0  # after the last request, to finish writes and to end threads
 MAX_CONNECTIONS = 2_000
@@ -33,13 +33,13 @@ OTHER_FILES = 256  # open files other than connections: parts of indexes, models
 class TimeLimitProtocol(H11Protocol):
     """HTTP/1.1 with time limits: closes connections whose clients are too slow.
 
-    A client must send the head of a request within HEAD_SECONDS, and must not stop reading an
-    answer for longer than WRITE_SECONDS.
+    A client must send the head of a request within HEAD_SECONDS, and read what is ready of an
+    answer, up to 64 KB and a piece, within WRITE_SECONDS; something of the last of it.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None  # runs while some of an answer is unread
-    _progress = False  # whether the client has read something since the write timer started
+    _progress = False  # whether the client has read what was ready since the write timer started
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
@@ -95,9 +95,10 @@ class TimeLimitProtocol(H11Protocol):
             )
 
     def _check_progress(self, unread_before: int) -> None:
-        """Abort the connection if the client has read nothing since the timer started."""
+        """Abort the connection if the client has read too little since the timer started."""
         self._write_timer = None
-        if self.transport.get_write_buffer_size() >= unread_before and not self._progress:
+        idle = self.transport.get_write_buffer_size() >= unread_before
+        if not self._progress and (idle or self.flow.write_paused):
             self.transport.abort()
         self._progress = False
         self._watch_progress()
