@@ -24,7 +24,7 @@ from birchbark.retrieve.rank_terms import candidates
 from birchbark.retrieve.vector_search import filter_masks
 from birchbark.text.analyzer import PARTS, Analyzer, analyzer
 from birchbark.text.normal_form import normal_form
-from birchbark.text.words import words
+from birchbark.text.words import PIECE, pieces, words
 
 REMEMBERED = 100_000_000  # documents of all phrases together, a byte each
 UNREAD, HAS, LACKS = 0, 1, 2  # what is known of a document and a phrase
@@ -61,16 +61,38 @@ class Phrase:
         """Whether it is one word with one term, so that no document has to be read for it."""
         return len(self.words) == len(self.terms) == 1
 
-    def is_in(self, document: Document, fields: Sequence[str]) -> bool:
-        """Whether one of the fields of a document, or its contents, has the phrase."""
-        texts = {document.contents, *(document.fields.get(field, "") for field in fields)}
-        return any(map(self._is_in_text, texts))
+    def state_in(
+        self, document: Document, fields: Sequence[str], is_late: Callable[[], bool]
+    ) -> int:
+        """Return HAS if one of the fields of a document, or its contents, has the phrase.
 
-    def _is_in_text(self, text: str) -> bool:
-        compared = _comparable(text)
-        if not all(word in compared for word in self._distinct):  # much faster than splitting it
-            return False
-        return self._sequence in f" {' '.join(words(compared))} "
+        UNREAD if time was up before it was known.
+        """
+        texts = {document.contents, *(document.fields.get(field, "") for field in fields)}
+        for text in texts:
+            if (state := self.state_in_text(text, is_late)) != LACKS:
+                return state
+        return LACKS
+
+    def state_in_text(self, text: str, is_late: Callable[[], bool], size: int = PIECE) -> int:
+        """Do the same for a text; size: characters that are compared in one step."""
+        compared, missing = list[str](), self._distinct
+        for piece in pieces(text, size):
+            if compared and is_late():
+                return UNREAD
+            compared.append(_comparable(piece))
+            missing = {word for word in missing if word not in compared[-1]}
+        if missing:  # much faster than splitting it
+            return LACKS
+        before = list[str]()  # words at the end of the last piece, one less than the phrase has
+        for number, piece in enumerate(compared):
+            if number and is_late():
+                return UNREAD
+            found = before + words(piece)
+            if self._sequence in f" {' '.join(found)} ":
+                return HAS
+            before = found[max(0, len(found) - len(self.words) + 1) :]
+        return LACKS
 
 
 def _comparable(text: str) -> str:
@@ -183,7 +205,7 @@ def _read(
         documents = _documents(index, part, np.flatnonzero(mask & (state == UNREAD)))
         while not is_late() and (found := next(documents, None)):
             number, document = found
-            state[number] = HAS if phrase.is_in(document, index.fields) else LACKS
+            state[number] = phrase.state_in(document, index.fields, is_late)
         late |= mask & (state == UNREAD)
         mask &= state != LACKS
 
