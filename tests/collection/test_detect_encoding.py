@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.collection.file_readers.detect_encoding import detect_encoding
+from birchbark.collection.file_readers.detect_encoding import decoded, detect_encoding
 from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
@@ -148,3 +148,8 @@ def test_utf_8_takes_precedence_over_a_false_declaration(name: str) -> None:
     """Editors save pages in UTF-8 and leave what their head declares."""
     page = f'<meta charset="{name}"><p>Größe – 5 €'
     assert read(page.encode(), markup=True) == page
+
+
+def test_names_of_hosts_are_no_encoding_of_texts() -> None:
+    """Python's `idna` raises an error of its own for a label that is too long."""
+    assert decoded(b"xn--" + b"a" * 100, "idna") is None

@@ -73,5 +73,5 @@ def decoded(raw: bytes, encoding: str | None) -> str | None:
     """Return `raw` decoded; None without an encoding, or if it cannot be decoded in it."""
     try:
         return raw.decode(encoding) if encoding else None
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return None
