@@ -56,6 +56,7 @@ SEGMENTS: Final = f"passages:{PASSAGE_SIZE}"
 WINDOW_SIZE: Final = 150  # words; Steensland 2021 (the passages paper)
 WINDOW_OVERLAP: Final = 50
 TITLE_LIMIT: Final = 50  # words; shorter titles are prepended to windows and paragraphs
+TITLE_CHARACTERS: Final = 1000  # a longer title is text, since each segment would repeat it
 DOCUMENT_SCORER_SEGMENTS: Final = f"windows:{WINDOW_SIZE}/{WINDOW_OVERLAP}"  # PARADE
 TOP_WEIGHTS: Final = (1.0, 0.5, 0.25)  # weights of a document's best segments
 AGGREGATION: Final = "topmean:" + ",".join(f"{weight:g}" for weight in TOP_WEIGHTS)

@@ -161,7 +161,7 @@ def test_attachments_share_the_characters_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The text that exceeds them is cut, what follows is not read, and both are told."""
-    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 2_000)
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 3_500)
     monkeypatch.setattr(isolated_reader, "CHARACTERS_PER_BYTE", 0)
     files = written(tmp_path, b="3" * 5_000, c="other")
     (files / "a.eml").write_bytes(mail("1" * 1_000, "2" * 1_000, "last"))
@@ -171,9 +171,35 @@ def test_attachments_share_the_characters_of_a_file(
     assert texts["a.eml/0.txt"] == "1" * 1_000
     assert set(texts["a.eml/1.txt"]) == {"2"}
     assert 100 < len(texts["a.eml/1.txt"]) < 1_000
-    assert 1_800 < len(texts["b.txt"]) < 2_000
-    told = "only 2,000 characters of its text are read (divide it into several files)"
+    assert 2_800 < len(texts["b.txt"]) < 3_000
+    told = (
+        "only 3,500 characters of it are read, with 500 a document (divide it into several files)"
+    )
     assert [str(e) for e in intake.skipped] == [f"{files / n}: {told}" for n in ("a.eml", "b.txt")]
+
+
+def test_a_mailbox_of_tiny_messages_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve kilobytes can be unpacked to half a million of them."""
+    monkeypatch.setattr(isolated_reader, "MOST_CHARACTERS", 5_000)
+    monkeypatch.setattr(isolated_reader, "CHARACTERS_PER_BYTE", 0)
+    files, intake = written(tmp_path), Intake()
+    (files / "many.mbox").write_bytes(b"From \nA:\n\n\n\n" * 1_000)
+    assert 5 < len(list(read_folder(files, intake))) <= 10
+    assert [error.what for error in intake.skipped] == [
+        "only 5,000 characters of it are read, with 500 a document"
+    ]
+
+
+def test_the_end_of_a_very_long_title_is_text(tmp_path: Path) -> None:
+    """Nothing is lost, and no answer or passage repeats it."""
+    files = written(tmp_path)
+    (files / "a.md").write_text(f"# {'t' * 3_000}\n\nThe text.\n")
+    ((_, document),) = read_folder(files, Intake())
+    assert document.title == "t" * 1_000
+    assert document.text.startswith("t" * 2_000 + "\n")
+    assert document.text.endswith("The text.")
 
 
 def test_large_files_may_have_more_characters(

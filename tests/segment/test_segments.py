@@ -204,6 +204,14 @@ def test_a_title_counts_towards_the_window() -> None:
     assert Windows()(long_title)[0].text.split()[:50] == ["t"] * 50
 
 
+@pytest.mark.parametrize("name", ["passages", "windows", "paragraphs", "sections", "sentences"])
+def test_a_very_long_word_as_title_is_not_repeated(name: str) -> None:
+    """Segments would have the square of its characters, though it is a single word."""
+    document = Document("d", {"title": "t" * 2_000, "text": "A word.\n\n" * 500})
+    segments = parse_segmenter(name)(document)
+    assert sum(len(segment.text) for segment in segments) < 2 * len(document.contents)
+
+
 def test_a_document_of_a_title_alone() -> None:
     """It is one window."""
     assert Windows()(Document("d", {"title": "Bees"})) == [Segment("d", 0, 4, "Bees")]

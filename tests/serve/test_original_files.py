@@ -66,6 +66,23 @@ def test_files_are_shown_harmlessly(folder: Path, service: TestClient) -> None:
     assert service.get("/about").json()["files"]
 
 
+def test_long_paths_can_be_opened(folder: Path, service: TestClient) -> None:
+    """Also of blanks, each of which is three characters of an id, as long as paths can be."""
+    path = Path(*15 * [f"a{' ' * 250}b"], "page.html")
+    (folder / path).parent.mkdir(parents=True)
+    (folder / path).write_text("<p>A heron.</p>")
+    searcher = Searcher(folder.parent / "index", ())
+    sync_folder(
+        folder.parent / "index",
+        lambda c: searcher.add(c.documents, delete=c.delete, origin=c.origin),
+    )
+    (hit,) = service.post("/search", json={"query": "heron"}).json()["hits"][:1]
+    assert len(hit["doc_id"]) > 10_000
+    for route in ("documents", "files", "rendered"):
+        path = quote(quote(hit["doc_id"]))  # the client decodes it once itself
+        assert service.get(f"/{route}/{path}").status_code == 200
+
+
 def test_a_file_in_a_file_leads_to_the_outer_one(folder: Path, service: TestClient) -> None:
     """As an attachment to its mailbox."""
     hits = service.post("/search", json={"query": "barge canal"}).json()["hits"]

@@ -23,7 +23,7 @@ class Store:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {"old": "x"}
         self.commits, self.began, self.go = 0, Event(), Event()
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
 
     def change(self, documents: Sequence[Document], deleted: Sequence[str]) -> AddedDocuments:
         self.began.set()
@@ -103,6 +103,23 @@ def test_a_failed_commit_fails_all(queue: WriteQueue, store: Store) -> None:
     assert {type(one.exception()) for one in written} == {ArtifactError}
     store.fault = None
     assert queue.submit(document("d")).result(20).added == 1
+
+
+def test_a_panic_of_a_library_ends_a_write_and_not_the_thread(
+    queue: WriteQueue, store: Store
+) -> None:
+    """Those of Rust are no exceptions of the usual kind."""
+
+    class PanicError(BaseException):
+        pass
+
+    store.fault = PanicError("panic in Rust")
+    written = queue.submit(document("a"))
+    store.go.set()
+    with pytest.raises(RuntimeError, match="panic in Rust"):
+        written.result(20)
+    store.fault = None
+    assert queue.submit(document("b")).result(20).added == 1
 
 
 def test_a_cancelled_write_changes_nothing(queue: WriteQueue, store: Store) -> None:

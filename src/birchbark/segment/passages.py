@@ -27,8 +27,8 @@ class Passages:
 
     Attributes:
         size: The maximum number of words per passage. Default 120.
-        title_limit: A title is prepended if it has fewer words than this, and at most half of
-            `size`. Default 50.
+        title_limit: A title of up to 1,000 characters is prepended if it has fewer words than this,
+            and at most half of `size`. Default 50.
     """
 
     size: int = defaults.PASSAGE_SIZE
@@ -45,6 +45,7 @@ class Passages:
         contents, title = document.contents, document.title
         title_words = _count_words(title)
         prepend = 0 < title_words < self.title_limit and 2 * title_words <= self.size
+        prepend &= len(title) <= defaults.TITLE_CHARACTERS
         found = sentences(document)
         if prepend and len(found) > 1:
             prefix, found, size = f"{title}\n", found[1:], self.size - title_words

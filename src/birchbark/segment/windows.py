@@ -24,8 +24,8 @@ class Windows:
         size: The number of words per window; the last one may be shorter. Default 150.
         overlap: The number of words that a window shares with the previous one, from 0 to
             `size` − 1. Default 50.
-        title_limit: Prepend a title to every window if it has fewer words than this, and fewer than
-            `size` − `overlap`. Default 50.
+        title_limit: Prepend a title of up to 1,000 characters to every window if it has fewer words
+            than this, and fewer than `size` − `overlap`. Default 50.
     """
 
     size: int = defaults.WINDOW_SIZE
@@ -44,9 +44,9 @@ class Windows:
         """Return the windows of `document`, in order. The last one may be shorter."""
         title_words = len(document.title.split())
         prepend = 0 < title_words < min(self.title_limit, self.size - self.overlap)
-        if not prepend:
-            return self._cut(document, 0, self.size, "")
         title = document.title
+        if not prepend or len(title) > defaults.TITLE_CHARACTERS:
+            return self._cut(document, 0, self.size, "")
         return self._cut(document, len(title), self.size - title_words, f"{title}\n")
 
     def _cut(self, document: Document, begin: int, size: int, prefix: str) -> list[Segment]:

@@ -14,7 +14,7 @@ MAX_HITS = 200
 MAX_DEPTH = 1_000
 MAX_TEXTS = 1_000
 MAX_DOCUMENTS = 1_000  # added per request
-MAX_ID_CHARACTERS = 512
+MAX_ID_CHARACTERS = 16_384  # of a path of 4,096 bytes, of which blanks become three characters each
 
 
 @dataclass(frozen=True, slots=True)

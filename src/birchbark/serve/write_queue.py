@@ -92,7 +92,8 @@ class WriteQueue:
                 latest |= dict.fromkeys(write.delete)
             deleted = [doc_id for doc_id, document in latest.items() if document is None]
             self._change([document for document in latest.values() if document], deleted)
-        except Exception as error:  # of the index, or of one of the documents
+        except BaseException as fault:  # of the index, or of one of the documents; or a Rust panic
+            error = fault if isinstance(fault, Exception) else RuntimeError(repr(fault))
             if len(writes) == 1:
                 writes[0].done.set_exception(error)
             else:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from birchbark import defaults
 from birchbark.collection.file_readers.file import ContainedFile, Contents, Fields, File
 from birchbark.collection.file_readers.file_types import (
     FileType,
@@ -115,6 +116,9 @@ def _contents(file: File, kind: FileType) -> Contents | None:
 def _document(doc_id: str, fields: Fields, kind: FileType, around: _Around) -> Document:
     """Return the document with these fields; InputError if it cannot be indexed."""
     title = fields.get("title") or around.inherited.get("title", "")
+    if rest := title[defaults.TITLE_CHARACTERS :]:  # each answer shows the title
+        title = title[: defaults.TITLE_CHARACTERS]
+        fields = {**fields, "text": f"{rest}\n{fields.get('text', '')}"}
     language = "" if kind.name == "code" else language_of(fields.get("text", ""))
     known = {"language": language} if language else {}
     # the time of its file says little about an e-mail, and nothing about those in a mailbox

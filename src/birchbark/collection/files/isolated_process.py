@@ -23,6 +23,7 @@ from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import ends_with_parent, limit_memory, limit_time
 from birchbark.records import Document
 
+PART_CHARACTERS = 500  # as which each document or error of a file counts
 Write = Callable[[dict[str, Any]], None]
 
 
@@ -64,19 +65,19 @@ def _first_characters(
 ) -> Iterator[Part]:
     """Yield parts until their fields have `most` characters; then an error.
 
-    doc_id, location: of the file whose parts they are.
+    Each document or error counts as PART_CHARACTERS more. doc_id, location: of the file whose parts
+    they are.
     """
     left = most
     for part in parts:
-        if isinstance(part.found, Document):
-            fields = part.found.fields
-            left -= sum(map(len, fields.values()))
-            if left < 0:
-                if text := fields.get("text", "")[:left]:
-                    yield Part(part.doc_id, Document(part.doc_id, {**fields, "text": text}))
-                what = f"only {most:,} characters of its text are read"
-                yield Part(doc_id, InputError(what, where=str(location), remedy=DIVIDE))
-                return
+        fields = part.found.fields if isinstance(part.found, Document) else {}
+        left -= PART_CHARACTERS + sum(map(len, fields.values()))
+        if left < 0:
+            if text := fields.get("text", "")[:left]:
+                yield Part(part.doc_id, Document(part.doc_id, {**fields, "text": text}))
+            what = f"only {most:,} characters of it are read, with {PART_CHARACTERS} a document"
+            yield Part(doc_id, InputError(what, where=str(location), remedy=DIVIDE))
+            return
         yield part
 
 
