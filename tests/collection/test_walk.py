@@ -138,23 +138,37 @@ def test_an_immense_gitignore_file_is_not_read(tmp_path: Path) -> None:
     assert intake.notes[".gitignore with more than 50,000 bytes not read"] == 1
 
 
+def test_gitignore_files_of_many_patterns_are_not_read(tmp_path: Path) -> None:
+    """Those above a name count together: each of them is compared with it."""
+    fill(tmp_path, "a.log", "inner/b.log", "inner/c.tmp")
+    (tmp_path / ".gitignore").write_text("*.log\n" * 600)
+    (tmp_path / "inner/.gitignore").write_text("*.tmp\n" * 600)
+    intake = Intake()
+    assert [file.path.name for file in walk(tmp_path, intake)] == ["c.tmp"]
+    assert intake.notes[".gitignore not read, with which there are over 1,000 patterns"] == 1
+
+
 def test_deeply_nested_folders(tmp_path: Path) -> None:
-    """Deeper than Python recurses, than files may be open, and than a path may be long."""
-    depth, at = 1_100, os.open(tmp_path, os.O_RDONLY)
+    """Paths may be longer than the system's; what is below too many folders is told."""
+    depth, at, name = 1_100, os.open(tmp_path, os.O_RDONLY), "f" * 40
     try:
-        for _ in range(depth):
-            os.mkdir("folder", dir_fd=at)
-            inner = os.open("folder", os.O_RDONLY, dir_fd=at)
+        for level in range(depth):
+            os.mkdir(name, dir_fd=at)
+            inner = os.open(name, os.O_RDONLY, dir_fd=at)
             os.close(at)
             at = inner
-        os.close(os.open("a.txt", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+            if level in (199, 200, depth - 1):
+                os.close(os.open("a.txt", os.O_CREAT | os.O_WRONLY, dir_fd=at))
         open_before = len(list(Path("/dev/fd").iterdir()))
-        found = walk(tmp_path, Intake())
-        assert next(found).path == Path(*["folder"] * depth, "a.txt")
+        intake = Intake()
+        found = walk(tmp_path, intake)
+        path = Path(*[name] * 200, "a.txt")
+        assert next(found).path == path
         assert len(list(Path("/dev/fd").iterdir())) == open_before
         assert list(found) == []
-        with open_file(tmp_path, Path(*["folder"] * depth, "a.txt")) as file:
+        assert dict(intake.notes) == {"folder below 200 others not read": 1}
+        with open_file(tmp_path, path) as file:
             assert file.read() == b""
     finally:
         os.close(at)
-        subprocess.run(["rm", "-r", tmp_path / "folder"], check=True)  # pytest cannot
+        subprocess.run(["rm", "-r", tmp_path / name], check=True)  # pytest cannot

@@ -22,6 +22,8 @@ from birchbark.errors import InputError, UnreadableError
 
 GITIGNORE = ".gitignore"
 MOST_BYTES = 50_000  # of a .gitignore file, whose patterns are compared with each name below it
+MOST_PATTERNS = 1_000  # that are compared with a name, of all .gitignore files above it
+MOST_LEVELS = 200  # of folders: each is opened from the top one
 NO_FILE = "link to a folder, broken link or special file not read"
 OUTSIDE = "link out of the folder not read (birchbark index build --follow-links reads it)"
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
@@ -66,8 +68,8 @@ def walk(
     """Yield the files below `folder` to read, in order of path.
 
     Left out, and noted in `intake`: hidden files and folders, links to folders, special files, what
-    a .gitignore file in the folder or below it leaves out, and what the patterns leave out.
-    Folders may be nested to any depth; one is open at a time.
+    a .gitignore file in the folder or below it leaves out, what the patterns leave out, and folders
+    below more than MOST_LEVELS others. One folder is open at a time.
 
     Args:
         folder: The folder.
@@ -99,6 +101,8 @@ def walk(
             intake.note(f"{noun} not read, because of .gitignore")
         elif excluded.decide(path, is_folder=entry.is_folder):
             intake.note(f"excluded {noun} not read")
+        elif entry.is_folder and len(within) > MOST_LEVELS:
+            intake.note(f"folder below {MOST_LEVELS} others not read")
         elif entry.is_folder:
             within.append(_read(folder, path, ignores, intake, lost))
         elif len(included) and not included.select(path):
@@ -132,7 +136,13 @@ def _read(
         entries = _entries(folder, below)
         if any(entry.name == GITIGNORE and not entry.is_folder for entry in entries):
             where = where / GITIGNORE
-            ignores = (*ignores, (below, _read_gitignore(folder, below / GITIGNORE, intake)))
+            patterns = _read_gitignore(folder, below / GITIGNORE, intake)
+            if sum(map(len, (patterns, *(more for _, more in ignores)))) <= MOST_PATTERNS:
+                ignores = (*ignores, (below, patterns))
+            else:
+                intake.note(
+                    f"{GITIGNORE} not read, with which there are over {MOST_PATTERNS:,} patterns"
+                )
     except (FileNotFoundError, NotADirectoryError, OutsideError):
         return nothing  # deleted or replaced since its parent was read
     except OSError as error:
