@@ -178,8 +178,8 @@ def test_numbers_below_1_are_refused(name: str, number: int) -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "", "x", "1.5", "None", "²"])
 def test_counts_are_numbers_or_all(text: str) -> None:
     """Anything else is refused, with the name of the option."""
-    with pytest.raises(InputError, match="invalid --read-pairs: expected 1 or more, or al"):
-        parse_count(text, "--read-pairs")
+    with pytest.raises(InputError, match="invalid read_pairs: expected 1 or more, or al"):
+        parse_count(text, "read_pairs")
     assert parse_count("all", "x") is None
     assert parse_count("12", "x") == 12
 

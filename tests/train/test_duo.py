@@ -80,7 +80,7 @@ def test_the_loss_is_equation_3_3_of_the_paper(tmp_path: Path) -> None:
 
 
 def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
-    """Its model works with --duo alone; truncated and uncompared texts are reported."""
+    """Its model works as duo alone; truncated and uncompared texts are reported."""
     logged: list[str] = []
     from birchbark.train.training_run import ProgressReporter
 
@@ -97,7 +97,7 @@ def test_duo_is_trained_validated_and_exported(tmp_path: Path) -> None:
     assert any("are truncated at 16 tokens" in line for line in logged)
     model = tmp_path / "out" / MODEL
     assert isinstance(load_duo_scorer(model), DuoScorer)
-    with pytest.raises(CheckpointError, match=r"compares two texts.*--duo"):
+    with pytest.raises(CheckpointError, match=r"compares two texts.*--set duo="):
         load_scorer(model)
     with pytest.raises(CheckpointError, match="does not compare two texts"):
         load_duo_scorer(write_bert(tmp_path / "mono", labels=1))
