@@ -143,7 +143,7 @@ def test_an_encoder_without_a_head_is_fetched(hub: Imitation, model: Path, tmp_p
     """The user chooses a pooling to rank with it."""
     bare = write_bert(tmp_path / "bare")
     (bare / "model.safetensors").rename(model / "model.safetensors")
-    assert "no head (rank by --pooling" in str(fetch_model(hub))
+    assert "no head (rank by pooling cls" in str(fetch_model(hub))
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])

@@ -32,7 +32,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision, fastest_precision
 from birchbark.segment.sentences import sentences
 from birchbark.serve.app import application
-from birchbark.serve.limits import MAX_HITS, MAX_QUERY_CHARACTERS, Limits
+from birchbark.serve.limits import MAX_HITS, MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS, Limits
 from birchbark.serve.service import Service
 from conftest import GivenModels, WordScorer, write_bert
 
@@ -217,7 +217,7 @@ def test_documents_with_segment_scores(client: Any) -> None:
     scores = [segment["score"] for segment in tinted["segments"]]
     assert scores[2] < min(scores[:2])
     assert service.get("/documents/woods/forest.txt").json()["title"] == "Forest"
-    for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 513, "\x00"):
+    for name in ("nobody", "../index/manifest.json", "%2e%2e/manifest.json", "a" * 20_000, "\x00"):
         answer = service.get(f"/documents/{name}" if name != "\x00" else "/documents/%00")
         assert answer.status_code in (404, 422), name
         assert "manifest" not in answer.text
@@ -247,7 +247,7 @@ def test_documents_are_added_and_deleted(index_directory: Path, client: Any) -> 
         [{"id": "ok", "text": "fine"}, {"text": "no id"}],
         [{"id": "ok", "text": "fine"}, {"id": " ", "text": "empty id"}],
         [{"id": "ok", "text": "fine"}, {"id": "half"}],
-        [{"id": "x" * 513, "text": "long id"}],
+        [{"id": "x" * (MAX_ID_CHARACTERS + 1), "text": "long id"}],
         [],
     ):
         assert service.post("/documents", json={"documents": bad}).status_code == 422

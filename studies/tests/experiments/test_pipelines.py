@@ -75,14 +75,14 @@ def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
         [Document(d.doc_id, d.fields) for d in DOCUMENTS], root / "index", Schema("english")
     )
     write_run(replace(outcome.runs["Tiny.first stage"], tag="first"), root / "first.run")
-    (root / "stages.toml").write_text(
-        "[[stage]]\ndepth = 4\naggregate = 'mean'\nembedding = 'none'\nread_segments = 'all'\n"
-        "[[stage]]\ndepth = 3\naggregate = 'max'\nfirst_stage_weight = 0.1\n"
-        "embedding = 'none'\nread_segments = 'all'\n"
-    )
     model = study.read().experiment.models[0]
+    both = f"[[stage]]\nmodel = '{model}'\nembedding = 'none'\nread_segments = 'all'\n"
+    (root / "stages.toml").write_text(
+        f"{both}depth = 4\naggregate = 'mean'\n"
+        f"{both}depth = 3\naggregate = 'max'\nfirst_stage_weight = 0.1\n"
+    )
     arguments = ["rerank", root / "index", "--run", root / "first.run", "--queries", root / "q.tsv"]
-    arguments += ["--model", model, "--ranker", root / "stages.toml", "--output", root / "deep.run"]
+    arguments += ["--ranker", root / "stages.toml", "--output", root / "deep.run"]
     done = CliRunner().invoke(group, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     expected = read_run(root / "deep.run").rankings
