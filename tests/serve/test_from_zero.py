@@ -19,26 +19,25 @@ README = (ROOT / "README.md").read_text("utf-8")
 @pytest.mark.registry
 def test_the_readmes_commands_lead_to_a_page(tmp_path: Path) -> None:
     """In a new environment, from the installed package instead of the source."""
-    (install,) = re.findall(r"`(pip install '[^`]*serve[^`]*')`", README)
-    ((arguments, url),) = re.findall(
-        r"^    birchbark serve ([^#\n]+)# then open (\S+)$", README, re.M
-    )
+    (install,) = re.findall(r"^    (pip install '[^'\n]*serve[^'\n]*')", README, re.M)
+    ((folder, url),) = re.findall(r"^    birchbark serve ~/(\w+) +# then open (\S+)$", README, re.M)
     project = tmp_path / "project"
     project.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project)
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "src", project / "src", ignore=ignored)
-    (project / "notes").mkdir()
-    for text, name in re.findall(r'^echo "(.+)" > (notes/\w+\.txt)$', README, re.M):
-        (project / name).write_text(text)
+    documents = tmp_path / folder
+    documents.mkdir()
+    for text, name in re.findall(r'^echo "(.+)" > notes/(\w+\.txt)$', README, re.M):
+        (documents / name).write_text(text)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "new"], check=True)
     search_path = f"{tmp_path / 'new' / 'bin'}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": search_path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     subprocess.run(["bash", "-euc", install], cwd=project, env=environment, check=True)
     (project / "src").rename(project / "elsewhere")
     python = tmp_path / "new" / "bin" / "python"
-    with running(*arguments.split(), cwd=project, python=python) as (port, _):
+    with running(documents, cwd=project, python=python) as (port, _):
         assert url == "http://127.0.0.1:8000/"
         status, page = send(port, "GET", "/")
         assert status == 200
