@@ -162,6 +162,11 @@ class Section:
                     raise self._wrong(key, "lists of strings and numbers", cell)
         return tuple(tuple(row) for row in values)
 
+    def has_table(self, key: str) -> bool:
+        """Return whether there is a table `key`, which is a known key from now on."""
+        self._take(key, dict, {})
+        return key in self._table
+
     def values(self, key: str, default: Any = REQUIRED) -> dict[str, Any]:
         """Return a table as a dict, with any contents."""
         values: dict[str, Any] = self._take(key, dict, default)

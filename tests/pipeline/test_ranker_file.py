@@ -90,18 +90,36 @@ def test_the_model_none_leaves_out_re_ranking(tmp_path: Path) -> None:
 def test_a_setting_needs_one_stage(tmp_path: Path) -> None:
     """With two it could be for either, and without one it is for none."""
     (tmp_path / "r.toml").write_text("[[stage]]\n[[stage]]\n")
-    with pytest.raises(InputError, match=r"r.toml: not one table \[\[stage\]\], which depth could"):
+    with pytest.raises(
+        InputError, match=r"r.toml: there is not exactly one \[\[stage\]\], so that depth could"
+    ):
         read_ranker(tmp_path / "r.toml", {"depth": 9})
     assert read_ranker(tmp_path / "r.toml", {"first_stage.k1": 1})[0].k1 == 1
-    with pytest.raises(InputError, match=r"ranker: stage\[1\].deep: unknown key"):
-        read_ranker(None, {"deep": 9})
+    (tmp_path / "n.toml").write_text("[[stage]]\nmodel = 'none'\n[[stage]]\n")
+    with pytest.raises(InputError, match=r"model none beside another \[\[stage\]\]"):
+        read_ranker(tmp_path / "n.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("k1", "expected first_stage.k1"),
+        ("rm3.terms", "expected first_stage.rm3.terms"),
+        ("read_segment", "expected read_segments or"),
+        ("?", "expected one that `birchbark ranker show` prints"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_what_may_be_meant(key: str, wanted: str) -> None:
+    """A key of the first stage needs its table."""
+    with pytest.raises(InputError, match=f"no key .* of a .*{wanted}"):
+        read_ranker(None, {key: 9})
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("first_stage = 3", "first_stage: wrong type"),
-        ("[first_stage]\nk2 = 1", "first_stage.k2: unknown key"),
+        ("[first_stage]\nk2 = 1", "first_stage.k2: unknown key.*fields, field_bm25, filters, rm3"),
         ("[first_stage]\nmodel = 'dense'\nrm3 = {}", "rm3 has no effect with model dense"),
         ("[first_stage]\nmodel = 'lm'", "unknown model 'lm': expected one of bm25, tfidf"),
         ("[first_stage]\nrm3 = true", "first_stage.rm3: wrong type"),
@@ -125,6 +143,7 @@ def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
     [
         ("depth=20", "depth", 20),
         ("read_pairs=all", "read_pairs", "all"),
+        ("first_stage_weight=.8", "first_stage_weight", 0.8),
         ("aggregate=top:1,0.5", "aggregate", "top:1,0.5"),
         ("first_stage.rm3={}", "first_stage.rm3", {}),
         ("first_stage.filters=type=pdf", "first_stage.filters", "type=pdf"),

@@ -73,12 +73,12 @@ def take_ranker(
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """Parse KEY=VALUE; a value that is not TOML is a string."""
+    """Parse KEY=VALUE; a value that is not TOML is a string, unless it is a number such as .5."""
     key, found, value = text.partition("=")
     if not found or not key.strip():
         raise InputError("not a setting", found=text, wanted="--set KEY=VALUE")
     try:
-        parsed = tomllib.loads(f"value = {value}")
+        parsed = tomllib.loads(f"value = {'0' * value.startswith('.')}{value}")
     except ValueError:  # also of an integer with thousands of digits
         parsed = {}
     return key.strip(), parsed["value"] if parsed.keys() == {"value"} else value

@@ -23,8 +23,6 @@ OF_FIRST_STAGE = {
     **{f"--{key}": key for key in ("k1", "b", "idf-documents", "vector-set", "match")},
     "--first-stage": "model",
     "--field": "fields.NAME",
-    "--field-bm25": "field_bm25.NAME",
-    "--rm3": "rm3",
     "--rm3-documents": "rm3.documents",
     "--rm3-terms": "rm3.terms",
     "--rm3-weight": "rm3.original_weight",
@@ -36,6 +34,8 @@ REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → w
         option: f"--set first_stage.{key.replace('-', '_')}=VALUE"
         for option, key in OF_FIRST_STAGE.items()
     },
+    "--rm3": "--set first_stage.rm3={}",
+    "--field-bm25": '--set "first_stage.field_bm25.NAME={ k1 = 1.2, b = 0.3 }"',
     "--first-stage-only": "--model none",
     "--stages": "--ranker FILE, with tables [[stage]]",
     "--compare-embedding": "--embedding",

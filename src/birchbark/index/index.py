@@ -184,6 +184,7 @@ class Index:
                 f"no field {field!r} to search",
                 where=str(self.directory),
                 wanted=f"one of {', '.join(self.fields)}",
+                remedy="choose each of them: --set first_stage.fields.NAME=1",
             )
         return list(self._manifest.fields).index(field)
 

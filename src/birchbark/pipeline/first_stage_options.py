@@ -25,7 +25,7 @@ SCORES_OF_VECTORS = {"dense": CandidateScores.COSINE, "rrf": CandidateScores.RRF
 
 def _weights(section: Section, name: str, default: Mapping[str, float]) -> Mapping[str, float]:
     """Read a table field → weight."""
-    if name not in section.keys:
+    if not section.has_table(name):
         return default
     table = section.section(name)
     return {field: table.number(field) for field in table.keys}
@@ -35,7 +35,7 @@ def _field_bm25(
     section: Section, name: str, default: Mapping[str, tuple[float, float]]
 ) -> Mapping[str, tuple[float, float]]:
     """Read a table of tables: field → k1 and b."""
-    if name not in section.keys:
+    if not section.has_table(name):
         return default
     models, tables = {}, section.section(name)
     for field in tables.keys:
@@ -47,7 +47,7 @@ def _field_bm25(
 
 def _rm3(section: Section, name: str, default: RM3 | None) -> RM3 | None:
     """Read a table of parameters, which may be empty."""
-    if name not in section.keys:
+    if not section.has_table(name):
         return default
     table, usual = section.section(name), RM3()
     documents = table.integer("documents", usual.documents, minimum=1)
@@ -114,7 +114,7 @@ class FirstStageOptions:
     field_bm25: Mapping[str, tuple[float, float]] = key(
         _field_bm25,
         dict,
-        "BM25: k1 and b of single fields, such as { title = { k1 = 1.2, b = 0.3 } }.",
+        "BM25: k1 and b of single fields, both of them: { title = { k1 = 1.2, b = 0.3 } }.",
     )
     filters: tuple[str, ...] = key(
         Section.text_or_texts,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
-from birchbark.pipeline.stage_options import NONE, StageOptions
+from birchbark.pipeline.stage_options import NAMES, NONE, StageOptions
 from birchbark.section import Section, with_settings
 
 FIRST_STAGE = "first_stage."
@@ -40,6 +41,8 @@ def read_ranker(
     contents = {} if path is None else Section.table(path)
     of_first = {key: x for key, x in settings.items() if key.startswith(FIRST_STAGE)}
     of_stage = {key: x for key, x in settings.items() if key not in of_first}
+    for key in of_stage:
+        _check_key(key)
     contents = with_settings(contents, of_first, where)
     if of_stage:
         contents["stage"] = [_changed(contents.get("stage", [{}]), of_stage, where)]
@@ -53,8 +56,21 @@ def read_ranker(
     if any(stage.model == NONE for stage in stages):
         if others := [key for each in tables for key in each.keys if key != "model"]:
             raise InputError(f"{others[0]} has no effect with model {NONE}", where=file.where())
+        if len(stages) > 1:
+            raise InputError(f"model {NONE} beside another [[stage]]", where=file.where())
         stages = []
     return FirstStageOptions().updated(table), stages
+
+
+def _check_key(key: str) -> None:
+    """Raise InputError, with what may be meant, if there is no such key of a [[stage]]."""
+    if key in NAMES:
+        return
+    every = [*NAMES, *(f"{FIRST_STAGE}{field.name}" for field in fields(FirstStageOptions))]
+    of_first = FIRST_STAGE + key.partition(".")[0]
+    near = [FIRST_STAGE + key] if of_first in every else get_close_matches(key, every)
+    wanted = " or ".join(near) or "one that `birchbark ranker show` prints"
+    raise InputError(f"no key {key!r} of a [[stage]]", wanted=wanted)
 
 
 def _changed(stages: Any, settings: Mapping[str, Any], where: Path) -> Any:
@@ -63,7 +79,7 @@ def _changed(stages: Any, settings: Mapping[str, Any], where: Path) -> Any:
         return settings
     if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
         raise InputError(
-            f"not one table [[stage]], which {min(settings)} could be for",
+            f"there is not exactly one [[stage]], so that {min(settings)} could be for any or none",
             where=str(where),
             remedy="set it in the file",
         )
