@@ -311,7 +311,7 @@ def test_invalid_input_is_one_line(
         (("--set", "segments=windows:9/9"), "window overlap is out of range"),
         (("--set", "aggregate=best"), "unknown aggregation 'best'"),
         (("--set", "first_stage_weight=2"), "first-stage weight is out of range"),
-        (("--k1", "1"), "--k1 is a key of the ranker now: expected --set first_stage.k1=VALUE"),
+        (("--k1", "1"), "--k1 is now --set first_stage.k1=VALUE"),
         (("--ranker", "k1.toml"), "k1.toml: first_stage: k1 is out of range"),
         (("--ranker", "none.toml"), "none.toml: no such file: expected a TOML file"),
         (

@@ -153,6 +153,7 @@ def test_a_first_stage_by_vectors(tmp_path: Path, bert: Callable[..., Path]) -> 
         code, message = birchbark(*by_terms, *match, *cut, "--threads", "1")
         assert code == 0
     for command in (retrieve, by_terms):
-        code, message = birchbark(*command, *cut)
-        assert code == 1
-        assert "query_tokens has no effect: a first stage by terms uses no model" in message
+        for name, more in (("query_tokens", cut), ("--threads", ("--threads", "1"))):
+            code, message = birchbark(*command, *more)
+            assert code == 1
+            assert f"{name} has no effect: a first stage by terms uses no model" in message

@@ -95,7 +95,7 @@ def test_a_setting_needs_one_stage(tmp_path: Path) -> None:
     ):
         read_ranker(tmp_path / "r.toml", {"depth": 9})
     assert read_ranker(tmp_path / "r.toml", {"first_stage.k1": 1})[0].k1 == 1
-    (tmp_path / "n.toml").write_text("[[stage]]\nmodel = 'none'\n[[stage]]\n")
+    (tmp_path / "n.toml").write_text("[[stage]]\nmodel = 'none'\n[[stage]]\ndepth = 5\n")
     with pytest.raises(InputError, match=r"model none beside another \[\[stage\]\]"):
         read_ranker(tmp_path / "n.toml")
 

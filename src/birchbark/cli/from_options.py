@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.pipeline.stage_options import StageOptions
     from birchbark.records import Query
+    from birchbark.retrieve.vector_match import VectorMatch
     from birchbark.score.session import SessionFactory
 
 
@@ -70,6 +71,15 @@ def take_ranker(
             if name in given:
                 raise InputError(f"{spell_option(name)} has no effect without BERT (model none)")
     return first_stage, stages
+
+
+def check_threads(match: VectorMatch | None) -> None:
+    """Raise InputError if --threads is given, although no model is run.
+
+    match: that of the command's first stage; no other stage follows.
+    """
+    if "threads" in given_options() and (match is None or not match.used):
+        raise InputError("--threads has no effect: a first stage by terms uses no model")
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -35,7 +35,7 @@ def option_group(*options: Decorator, title: str = "") -> Decorator:
 class GroupedCommand(click.Command):
     """A command whose --help lists its own options first, then those of each group.
 
-    Options of early releases that are keys of a ranker now are refused with the key.
+    Options of early releases are refused with what replaces them.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -43,10 +43,8 @@ class GroupedCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as unknown:
-            if key := REPLACED_OPTIONS.get(unknown.option_name):
-                raise InputError(
-                    f"{unknown.option_name} is a key of the ranker now", wanted=key
-                ) from None
+            if new := REPLACED_OPTIONS.get(unknown.option_name):
+                raise InputError(f"{unknown.option_name} is now {new}") from None
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

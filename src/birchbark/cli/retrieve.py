@@ -13,6 +13,7 @@ from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress, report_cut_queries
 from birchbark.cli.from_options import (
     check_tag,
+    check_threads,
     check_writable,
     load_queries,
     models_on,
@@ -106,6 +107,7 @@ def command(
     check_given_options()
     first_stage, _ = take_ranker(choices, unused="stage")
     match, stage = first_stage.make()
+    check_threads(match)
     check_tag(tag)
     part = Part.parse(shard_text, {output: 0, report: 0})
     for target in part.targets:

@@ -14,6 +14,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
+    check_threads,
     make_rankers,
     models_on,
     stored_scores,
@@ -95,6 +96,8 @@ def command(
     text = " ".join(words)  # quotation marks around a query are not needed
     first_stage, stages = take_ranker(choices)
     match, stage = first_stage.make()
+    if not stages:
+        check_threads(match)
     models = models_on(device, threads, when_needed)
     # queries are embedded on the CPU, like the stored vectors
     on_cpu = device == defaults.DEVICE

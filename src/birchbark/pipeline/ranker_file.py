@@ -54,10 +54,10 @@ def read_ranker(
         raise InputError("no ranker", where=file.where(), wanted=wanted)
     stages = [StageOptions().updated(each) for each in tables]
     if any(stage.model == NONE for stage in stages):
-        if others := [key for each in tables for key in each.keys if key != "model"]:
-            raise InputError(f"{others[0]} has no effect with model {NONE}", where=file.where())
         if len(stages) > 1:
             raise InputError(f"model {NONE} beside another [[stage]]", where=file.where())
+        if others := [key for key in tables[0].keys if key != "model"]:
+            raise InputError(f"{others[0]} has no effect with model {NONE}", where=file.where())
         stages = []
     return FirstStageOptions().updated(table), stages
 
