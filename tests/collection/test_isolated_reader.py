@@ -172,9 +172,8 @@ def test_attachments_share_the_characters_of_a_file(
     assert set(texts["a.eml/1.txt"]) == {"2"}
     assert 100 < len(texts["a.eml/1.txt"]) < 1_000
     assert 2_800 < len(texts["b.txt"]) < 3_000
-    told = (
-        "only 3,500 characters of it are read, with 500 a document (divide it into several files)"
-    )
+    told = "only 3,500 characters of it are read; each document counts as 500"
+    told += " (divide it into several files)"
     assert [str(e) for e in intake.skipped] == [f"{files / n}: {told}" for n in ("a.eml", "b.txt")]
 
 
@@ -188,7 +187,7 @@ def test_a_mailbox_of_tiny_messages_is_limited(
     (files / "many.mbox").write_bytes(b"From \nA:\n\n\n\n" * 1_000)
     assert 5 < len(list(read_folder(files, intake))) <= 10
     assert [error.what for error in intake.skipped] == [
-        "only 5,000 characters of it are read, with 500 a document"
+        "only 5,000 characters of it are read; each document counts as 500"
     ]
 
 

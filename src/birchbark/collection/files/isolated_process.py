@@ -75,7 +75,8 @@ def _first_characters(
         if left < 0:
             if text := fields.get("text", "")[:left]:
                 yield Part(part.doc_id, Document(part.doc_id, {**fields, "text": text}))
-            what = f"only {most:,} characters of it are read, with {PART_CHARACTERS} a document"
+            what = f"only {most:,} characters of it are read"
+            what += f"; each document counts as {PART_CHARACTERS}"
             yield Part(doc_id, InputError(what, where=str(location), remedy=DIVIDE))
             return
         yield part

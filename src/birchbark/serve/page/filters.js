@@ -59,7 +59,7 @@ function panel(field, { values, others }, current, choose) {
   const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter])];
   if (field === "path") return folderTree(all.filter(([filter]) => filter.endsWith("/*")), chosen, take);
   return element("ul", {}, ...all.map(([filter, count]) => {
-    const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(now => box.checked ? [...now, filter] : now.filter(one => one !== filter)) });
+    const box = element("input", { type: "checkbox", "data-key": `${field}=${filter}`, onchange: () => take(now => box.checked ? [...new Set([...now, filter])] : now.filter(one => one !== filter)) });
     box.checked = chosen.includes(filter);
     return element("li", {}, element("label", {}, box, ` ${filterText(filter)} `, element("span", { class: "count" }, count ?? "")));
   }), ...(others ? [element("li", { class: "count" }, `and ${others} more`)] : []));
