@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "index": {"artifact", "compiled", "processors", "recently_used", "text"},
     "retrieve": {"recently_used", "artifact", "index", "text"},
     "segment": set(),
-    "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score", "text"},
+    "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score"},
     "checkpoint": {"artifact", "text"},
     "score": {"artifact", "checkpoint", "compiled", "processors"},
     "score_cache": {"artifact", "deadline", "score"},

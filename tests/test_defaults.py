@@ -19,7 +19,6 @@ from birchbark.collection.data_files import DEFAULT_DATA_ROOT
 from birchbark.combine.aggregate import Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import DEFAULT_SCALE, Interpolation
 from birchbark.combine.pairwise import Pairwise
-from birchbark.pairs.title_abstract import TitleChanges
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.retrieve.bm25 import BM25
@@ -36,7 +35,7 @@ SOURCE = Path(birchbark.__file__).parent
 OWN_OF_ONE_COMMAND = {"'whole'", "'title'", "'text'", "Path('birchbark-demo')", "None"}
 DATACLASSES = (
     *(BM25, RM3, Interpolation, Top, TopMean, Pairwise, Passages, Windows),
-    *(Ranker, StageOptions, TitleChanges),
+    *(Ranker, StageOptions),
     *(Initialisation, Masking, Objective),
 )
 

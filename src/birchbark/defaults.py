@@ -80,23 +80,10 @@ RESCORE_DEPTH: Final = 20  # best documents by int8, which are rescored in fp32
 # Searching
 TOP: Final = 10
 
-# Query reformulation
-QUERY_VARIANTS: Final = 3
-VARIANT_WEIGHT: Final = 1.0
-
 # Evaluation
 MEASURES: Final = ("AP", "nDCG@10", "RR@10", "P@5")
 SEED: Final = 0
 SIGNIFICANCE_LEVEL: Final = 0.05
-
-# Training pairs from titles: a share, followed by probabilities
-NEGATIVE_SHARE: Final = 0.65
-DROP_STOP_WORDS: Final = 0.4
-SHORTEN_TITLE: Final = 0.2
-SHUFFLE_TITLE: Final = 0.0
-SHORTEN_TEXT: Final = 0.3
-TITLE_TITLE: Final = 0.1
-SWAP: Final = 0.1
 
 # Training
 TRAINING_MAX_LENGTH: Final = 256  # tokens of an input

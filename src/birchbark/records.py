@@ -285,19 +285,6 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryVariant:
-    """A reformulation of a query.
-
-    Attributes:
-        text: Text of the variant.
-        weight: Weight from 0 to 1; the original query has weight 1.
-    """
-
-    text: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class Segment:
     """A sentence, window or other part of a document, scored as one unit.
 

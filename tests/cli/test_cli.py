@@ -170,25 +170,6 @@ def test_runs_do_not_depend_on_threads(here: Path) -> None:
     assert Path("1.run").read_bytes() == Path("2.run").read_bytes()
 
 
-def test_reformulated_queries(here: Path) -> None:
-    """reformulate writes weighted terms for retrieve, and reports the variants."""
-    birchbark("index", "docs.jsonl", "--to", "i")
-    model = write_bert(here / "masked", masked=True)
-    command = ("reformulate", "i", "--queries", "q.tsv", "--model", str(model))
-    report = ("--report", "variants.tsv")
-    stderr = birchbark(*command, "--variants", "2", "--output", "w.tsv", *report)[1]
-    assert re.match(r"\d+ variants of 3 queries", stderr)
-    rows = [line.split("\t") for line in Path("variants.tsv").read_text().splitlines()]
-    assert all(0 <= float(weight) <= 1 for _, weight, _ in rows)
-    birchbark("retrieve", "i", "--queries", "w.tsv", "--weighted", "--output", "w.run")
-    assert {line.split()[0] for line in Path("w.run").read_text().splitlines()} >= {"1", "2"}
-    Path("stop.tsv").write_text("1\tthe\n2\tbirch\n")
-    command = ("reformulate", "i", "--queries", "stop.tsv", "--model", str(model))
-    stderr = birchbark(*command, "--output", "s.tsv")[1]
-    assert "queries without a term, skipped: 1 (1)" in stderr
-    assert Path("s.tsv").read_text().startswith("2\tbirch^")
-
-
 def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
     """A second run or search scores nothing, and ranks the same."""
     birchbark("index", "docs.jsonl", "--to", "i")
@@ -293,6 +274,8 @@ def test_bad_records_fail_or_are_counted(here: Path) -> None:
         (("fly",), 2, "No such command 'fly'"),
         (("distill", "x.toml"), 2, "birchbark distill is now birchbark train"),
         (("model", "pool", "x"), 2, "birchbark model pool is now"),
+        (("pairs", "judged", "x"), 2, "birchbark pairs judged is now birchbark pairs"),
+        (("attention", "a", "b"), 2, "is now birchbark study attention, in the package"),
     ],
 )
 def test_invalid_input_is_one_line(

@@ -47,14 +47,14 @@ for path in "$data"/qa/*/; do
       --model birchbark-embedding-l6 --set segments=whole --set read_segments=all --set aggregate=max \
       --set first_stage_weight=0 --set depth=60 --output "$work/$name.run"
   fi
-  birchbark pairs judged "$work/pool.jsonl" --queries "$work/$name.queries" --qrels "$work/$name.qrels" \
+  birchbark pairs "$work/pool.jsonl" --queries "$work/$name.queries" --qrels "$work/$name.qrels" \
     --run "$work/$name.run" --ranks 1-25 --negatives 10 --random-negatives 1 --output "$work/$name.tsv"
 done
 
 # The sentence of each passage that is nearest to the question.
 if [ "$negatives" != bm25 ] && [ ! -e "$work/msmarco-dev.sentences.tsv" ]; then
   every msmarco-dev 3 > "$work/sentences.queries"
-  birchbark pairs judged "$work/pool.jsonl" --queries "$work/sentences.queries" --qrels "$work/msmarco-dev.qrels" \
+  birchbark pairs "$work/pool.jsonl" --queries "$work/sentences.queries" --qrels "$work/msmarco-dev.qrels" \
     --run "$work/msmarco-dev.run" --ranks 1-25 --negatives 8 --segments sentences --best-segments 1 \
     --scoring-model birchbark-embedding-l6 --output "$work/msmarco-dev.sentences.tsv"
 fi
@@ -67,18 +67,18 @@ if [ ! -e "$work/nq.noise.tsv" ]; then
   for name in msmarco-dev nq; do
     every "$name" 5 > "$work/$name.noise.queries"
     birchbark retrieve "$work/noise.index" --queries "$work/$name.noise.queries" --depth 8 --output "$work/$name.noise.run"
-    birchbark pairs judged "$work/pool-noise.jsonl" --queries "$work/$name.noise.queries" --qrels "$work/$name.qrels" \
+    birchbark pairs "$work/pool-noise.jsonl" --queries "$work/$name.noise.queries" --qrels "$work/$name.qrels" \
       --run "$work/$name.noise.run" --ranks 1-8 --negatives 6 --output "$work/$name.noise.tsv"
   done
 fi
 
 # Passages of MS MARCO: judged topics of 2021, and topics of 2022 with the ranking of SPLADE++, a
 # larger model trained on MS MARCO, in place of judgments.
-birchbark pairs judged "$work/pool.jsonl" --queries "$data/trec-dl21-passage/queries.tsv" \
+birchbark pairs "$work/pool.jsonl" --queries "$data/trec-dl21-passage/queries.tsv" \
   --qrels "$data/trec-dl21-passage/qrels.with-text.txt" --random-negatives 40 --output "$work/dl21.tsv"
 awk '{ print $1, 0, $3, ($4 <= 5 ? 3 : $4 <= 15 ? 2 : $4 <= 40 ? 1 : 0) }' \
   "$data"/dl22-teacher/runs/SPLADE*.run > "$work/dl22.qrels"
-birchbark pairs judged "$work/pool.jsonl" --queries "$data/dl22-teacher/queries.tsv" \
+birchbark pairs "$work/pool.jsonl" --queries "$data/dl22-teacher/queries.tsv" \
   --qrels "$work/dl22.qrels" --run "$data"/dl22-teacher/runs/BM25.*.run --negatives 60 \
   --random-negatives 20 --output "$work/dl22.tsv"
 
@@ -86,7 +86,7 @@ birchbark pairs judged "$work/pool.jsonl" --queries "$data/dl22-teacher/queries.
 grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries"
 birchbark index "$data/scifact/corpus.jsonl" --to "$work/scifact.index" --replace
 birchbark retrieve "$work/scifact.index" --queries "$work/scifact.queries" --depth 30 --output "$work/scifact.run"
-birchbark pairs judged "$data/scifact/corpus.jsonl" --queries "$work/scifact.queries" \
+birchbark pairs "$data/scifact/corpus.jsonl" --queries "$work/scifact.queries" \
   --qrels "$data/scifact/qrels.train.txt" --run "$work/scifact.run" --negatives 12 --output "$work/scifact.tsv"
 
 # Tweets, sentences that answer questions, and the collections of the study default-ingredients.

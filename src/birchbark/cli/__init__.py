@@ -20,7 +20,7 @@ import click
 
 from birchbark._version import __version__
 from birchbark.cli.remedies import for_unknown_option, options_of
-from birchbark.cli.replaced import Group
+from birchbark.cli.replaced import refuse_replaced
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
 
@@ -35,7 +35,6 @@ COMMAND_NAMES = (
     "demo",
     "index",
     "retrieve",
-    "reformulate",
     "rerank",
     "ranker",
     "cluster",
@@ -43,7 +42,6 @@ COMMAND_NAMES = (
     "search",
     "serve",
     "mcp",
-    "attention",
     "scores",
     "fuse",
     "tune",
@@ -55,15 +53,21 @@ COMMAND_NAMES = (
 )
 
 
-class _LazyGroup(Group):
+class _LazyGroup(click.Group):
     """A group that imports a command's module only when it is used, so that --help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        refuse_replaced(args)
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMAND_NAMES:
-            return super().get_command(ctx, name)
+            return None
         command: click.Command = import_module(f"birchbark.cli.{name}").command
         return command
 

@@ -15,12 +15,10 @@ from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
 from birchbark.cli.model_quantize import quantize_command
 from birchbark.cli.options import PATH, json_option, option, replace_option
-from birchbark.cli.replaced import Group
 from birchbark.errors import BirchbarkError, InputError
 
 
 @click.group(
-    cls=Group,
     epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
     short_help="Fetch, list, check, quantise and extend models.",
 )

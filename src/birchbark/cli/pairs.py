@@ -1,4 +1,4 @@
-"""`birchbark pairs`: how are training pairs made from judged collections?"""
+"""`birchbark pairs`: how are training pairs made from a judged collection?"""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from birchbark.cli.options import (
     query_file_options,
     skip_bad_option,
 )
-from birchbark.cli.pairs_titles import title_abstract
-from birchbark.cli.pairs_to_collection import to_collection
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,26 +30,12 @@ if TYPE_CHECKING:
     from birchbark.records import Pair, Qrels
 
 
-@click.group(
-    epilog="Example: birchbark pairs judged articles/ --queries queries.tsv --qrels qrels.txt "
-    "--output pairs.tsv",
-    short_help="Make training pairs from judged collections.",
-)
-def command() -> None:
-    """Make the files of training pairs that `birchbark train` reads.
-
-    They are TSV files with the header qid, query, docid, text, label. White space within a text,
-    including tabs and line breaks, is replaced by single spaces. To split texts into windows or to
-    rename columns, use `chunk` and `columns` in the training configuration.
-    """
-
-
-@command.command(
-    epilog="Examples: birchbark pairs judged articles/ --queries q.tsv --qrels qrels.txt "
+@click.command(
+    epilog="Examples: birchbark pairs articles/ --queries q.tsv --qrels qrels.txt "
     "--run bm25.run --ranks 10-100 --negatives 10 --output pairs.tsv; as in the passages paper: "
-    "birchbark pairs judged articles/ --queries q.tsv --qrels qrels.txt --run bm25.run "
+    "birchbark pairs articles/ --queries q.tsv --qrels qrels.txt --run bm25.run "
     "--ranks 1-40 --all-ranked --segments windows:150/50 --holdout 0.2 --output pairs.tsv",
-    short_help="Pairs from queries, judgments and documents.",
+    short_help="Make training pairs from a judged collection.",
 )
 @click.argument("collection")
 @query_file_options
@@ -102,7 +86,7 @@ def command() -> None:
 @shared.seed_option
 @shared.all_encoding_option
 @skip_bad_option
-def judged(
+def command(
     collection: str,
     queries: Path,
     topic_fields: tuple[str, ...],
@@ -123,6 +107,11 @@ def judged(
     skip_bad: bool | None,
 ) -> None:
     """Pair each query with the documents of COLLECTION that are judged for it.
+
+    The result is a file for `birchbark train`: TSV with the header qid, query, docid, text, label.
+    White space within a text, including tabs and line breaks, is replaced by single spaces. To
+    split texts into windows or to rename columns, use `chunk` and `columns` in the training
+    configuration.
 
     If the judgments name only relevant documents, negatives can be sampled from a run or from the
     collection. Some of these are in fact relevant, but fewer of them farther down the run.
@@ -210,7 +199,3 @@ def with_run(
         raise error.at(str(run_file)) from None
     shared.report_sample("sampled", sample, negatives, source)
     return add_negatives(qrels, sample)
-
-
-for subcommand in (title_abstract, to_collection):
-    command.add_command(subcommand)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 output_option = option("--output", required=True, type=PATH, help="TSV file of pairs.")
 qrels_option = option("--qrels", required=True, type=PATH, help="Judgments in TREC format.")
 all_encoding_option = encoding_option("all input files")
-limit_option = option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Write only the first N pairs."
-)
 seed_option = option("--seed", default=defaults.SEED, help="Random seed for all sampling.")
 random_negatives_option = option(
     "--random-negatives",
@@ -91,21 +87,17 @@ def write_and_report(
     pairs: Callable[[Callable[[int], None]], Iterable[Pair]],
     output: Path,
     intake: Intake,
-    limit: int | None = None,
     held_out_ids: Collection[str] = (),
 ) -> list[PairFileStats]:
     """Write the pairs that `pairs(advance)` yields, print a summary, and return it per file.
 
-    limit: maximum number of pairs. held_out_ids: queries whose pairs are written to
-    `held_out_path(output)` instead.
+    held_out_ids: queries whose pairs are written to `held_out_path(output)` instead.
     """
     from birchbark.pairs.write import write_pairs
 
     held_out = held_out_path(output) if held_out_ids else None
     with progress("writing pairs") as advance:
-        all_stats = write_pairs(
-            islice(pairs(advance), limit), output, intake, held_out, held_out_ids
-        )
+        all_stats = write_pairs(pairs(advance), output, intake, held_out, held_out_ids)
     for stats, path in zip(all_stats, (output, held_out), strict=False):
         notify(
             f"wrote {plural(stats.pairs, 'pair')} of {plural(len(stats.queries), 'query')} "

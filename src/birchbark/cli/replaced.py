@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Sequence
 
 from birchbark.errors import InputError
 
@@ -11,7 +11,12 @@ REPLACED = {
     "adapt": "birchbark train",
     "pretrain": "birchbark train",
     "model pool": "birchbark.checkpoint.pool.pool_model, a function in Python",
+    "pairs to-collection": "gone; `birchbark pairs` draws negatives from a run",
     "model fill-mask": "birchbark.score.masked_lm.MaskedLanguageModel.fill, a function in Python",
+    "pairs judged": "birchbark pairs",
+    "pairs title-abstract": "birchbark study title-pairs, in the package birchbark-studies",
+    "reformulate": "birchbark study reformulate, in the package birchbark-studies",
+    "attention": "birchbark study attention, in the package birchbark-studies",
 }
 OF_STAGE = (
     *("pooling", "depth", "segments", "aggregate", "first-stage-weight", "first-stage-scale"),
@@ -42,13 +47,8 @@ REPLACED_OPTIONS = {  # options of search, serve, mcp, retrieve and rerank → w
 }
 
 
-class Group(click.Group):
-    """A group of commands that refuses their former names with the new ones."""
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command called `name`; InputError for one of REPLACED."""
-        program = ctx.find_root().command_path  # such as `python -m birchbark`
-        full_name = " ".join([*ctx.command_path.removeprefix(program).split(), name])
-        if full_name in REPLACED:
-            raise InputError(f"birchbark {full_name} is now {REPLACED[full_name]}")
-        return super().get_command(ctx, name)
+def refuse_replaced(args: Sequence[str]) -> None:
+    """Raise InputError if the arguments of `birchbark` begin with one of REPLACED."""
+    for name in (args[0], " ".join(args[:2])):
+        if name in REPLACED:
+            raise InputError(f"birchbark {name} is now {REPLACED[name]}")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.records import QueryVariant
 from birchbark.text.analyzer import Analyzer
 
 _WEIGHTED_TERM = re.compile(r"(\S+)\^([0-9.eE+-]+)")
@@ -17,24 +15,6 @@ _WEIGHTED_TERM = re.compile(r"(\S+)\^([0-9.eE+-]+)")
 def query_terms(analyzer: Analyzer, text: str) -> dict[str, float]:
     """Analyze `text`; return term → number of occurrences."""
     return {term: float(count) for term, count in Counter(analyzer.terms(text)).items()}
-
-
-def terms_with_variants(
-    analyzer: Analyzer,
-    text: str,
-    variants: Iterable[QueryVariant],
-    share: float = defaults.VARIANT_WEIGHT,
-) -> dict[str, float]:
-    """Return the weighted terms of a query and its variants.
-
-    The terms of variant i are multiplied by its weight w_i and by `share`. Since scores are sums
-    over terms, this ranks by BM25(Q) + Σ_i share · w_i · BM25(Q_i), equation 5.1 of the cord paper.
-    """
-    weights = Counter(query_terms(analyzer, text))
-    for variant in variants:
-        for term, count in query_terms(analyzer, variant.text).items():
-            weights[term] += share * variant.weight * count  # type: ignore[assignment]
-    return {term: float(weight) for term, weight in weights.items()}
 
 
 def parse_weighted(text: str) -> dict[str, float]:

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 from birchbark import FirstStage, Index, InputError, Run, Schema, rank_query
 from birchbark.checkpoint.locate import locate
-from birchbark.records import QueryVariant
-from birchbark.retrieve.query_terms import terms_with_variants
 from birchbark.score.masked_lm import MaskedLanguageModel
-from birchbark.score.query_reformulation import check_queries, reformulate
 from birchbark.section import Section
 from birchbark.show.table import Column, Heading, build_tables
 from birchbark_studies.collections import TestCollection
@@ -19,6 +16,12 @@ from birchbark_studies.experiments.trained.model_experiment import ModelExperime
 from birchbark_studies.first_stages import BM25, FIRST_STAGES, first_stages
 from birchbark_studies.models import Models
 from birchbark_studies.outcome import Outcome, check_run_names
+from birchbark_studies.query_variants import (
+    QueryVariant,
+    check_queries,
+    query_variants,
+    terms_with_variants,
+)
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.workspace import Workspace
 
@@ -105,7 +108,7 @@ class QueryReformulationExperiment(ModelExperiment):
             check_queries(model, collection.queries)
             max_count = self.counts[-1]
             variants = {
-                query.query_id: reformulate(model, query.text, index.analyzer.terms, max_count)
+                query.query_id: query_variants(model, query.text, index.analyzer.terms, max_count)
                 for query in collection.queries
             }
             if fewer := sum(len(of_query) < max_count for of_query in variants.values()):

@@ -13,9 +13,8 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.records import Ranking
 from birchbark.retrieve.first_stage import rank_query
-from birchbark.retrieve.query_terms import terms_with_variants
 from birchbark.score.masked_lm import MaskedLanguageModel
-from birchbark.score.query_reformulation import reformulate
+from birchbark_studies.query_variants import query_variants, terms_with_variants
 from conftest import DOCUMENTS, QUERIES
 from small_study import SmallStudy, write_small_study
 
@@ -45,7 +44,7 @@ def test_every_count_with_every_share(study: SmallStudy, tmp_path: Path) -> None
     model = MaskedLanguageModel(next(p for p in tmp_path.iterdir() if p.name.startswith("bert")))
     run = read_run(tmp_path / "out" / "runs" / "Tiny.tiny-2-0.5.run")
     for query_id, text in QUERIES.items():
-        variants = reformulate(model, text, index.analyzer.terms, 2)
+        variants = query_variants(model, text, index.analyzer.terms, 2)
         weights = terms_with_variants(index.analyzer, text, variants, 0.5)
         expected = rank_query(index, weights)
         assert run.rankings[query_id].doc_ids == expected.doc_ids

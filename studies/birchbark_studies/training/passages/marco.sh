@@ -37,6 +37,6 @@ birchbark index "$work/train.docs.tsv" --to "$work/train.index"
 printf '[first_stage]\nk1 = 1.2\nb = 0.75\n' > "$work/bm25.toml"
 birchbark retrieve "$work/train.index" --queries "$work/train.queries.tsv" --ranker "$work/bm25.toml" \
   --depth 40 --output "$work/train.run"
-birchbark pairs judged "$work/train.docs.tsv" --queries "$work/train.queries.tsv" \
+birchbark pairs "$work/train.docs.tsv" --queries "$work/train.queries.tsv" \
   --qrels "$work/train.qrels" --run "$work/train.run" --ranks 1-40 --all-ranked \
   --segments windows:150/50 --output "$work/train.windows.tsv"

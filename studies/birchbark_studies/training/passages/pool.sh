@@ -28,7 +28,7 @@ awk 'NR == FNR { queries[$1]; next } $1 in queries' "$work/bing.test.tsv" "$work
 pairs() { # NAME COLLECTION QRELS OPTION...
   local name=$1 collection=$2 qrels=$3
   shift 3
-  birchbark pairs judged "$collection" --queries "$work/$name.queries.tsv" --qrels "$qrels" \
+  birchbark pairs "$collection" --queries "$work/$name.queries.tsv" --qrels "$qrels" \
     --run "$work/$name.run" "$@"
 }
 for name in bing scifact cmuqa; do

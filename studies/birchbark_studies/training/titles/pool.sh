@@ -12,7 +12,7 @@ pairs() { # OPTIONS COLLECTION NAME SHARE STOP-WORDS SHORTER SHUFFLE
   local options=$1 collection=$2 name=$3 share=$4 stop=$5 shorter=$6 shuffle=$7 title text
   read -r title text <<<"$shorter"
   # shellcheck disable=SC2086
-  birchbark pairs title-abstract "$collection" --negative-share "$share" --drop-stop-words "$stop" \
+  birchbark study title-pairs "$collection" --negative-share "$share" --drop-stop-words "$stop" \
     --shorten-title "$title" --shorten-text "$text" --shuffle-title "$shuffle" $options \
     --output "$work/$name.tsv"
 }
@@ -43,5 +43,5 @@ for number, paper in enumerate(read_collection(sys.argv[1]), 1):
         print(json.dumps({"id": paper.doc_id, "title": paper.title, "text": paper.text}))
 CODE
   all_pairs "" "$work/cord19.jsonl" covid.
-  birchbark pairs title-abstract "$data/cord19" --output "$work/covid.tsv"
+  birchbark study title-pairs "$data/cord19" --output "$work/covid.tsv"
 fi

@@ -7,22 +7,42 @@ variants, weighting each variant by its similarity to the query (equation 5.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from birchbark.errors import InputError, require_at_least
-from birchbark.records import Query, QueryVariant, best_first
+from birchbark import InputError, Query
+from birchbark.records import best_first
+from birchbark.retrieve.query_terms import query_terms
 from birchbark.score.masked_lm import MaskedLanguageModel
+from birchbark.text.analyzer import Analyzer
 
 CONTINUATION = "##"  # prefix of a word piece that does not begin a word
+
+VARIANTS = 3  # of each query
+VARIANT_WEIGHT = 1.0
 
 Terms = Callable[[str], Sequence[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class QueryVariant:
+    """A reformulation of a query.
+
+    Attributes:
+        text: Text of the variant.
+        weight: Weight from 0 to 1; the original query has weight 1.
+    """
+
+    text: str
+    weight: float
+
+
 def check_queries(model: MaskedLanguageModel, queries: Sequence[Query]) -> None:
-    """Raise InputError unless `reformulate` can process these queries with this model.
+    """Raise InputError unless `query_variants` can process these queries with this model.
 
     The tokeniser must be WordPiece, which marks where words begin, and each query must fit into one
     input.
@@ -43,7 +63,7 @@ def check_queries(model: MaskedLanguageModel, queries: Sequence[Query]) -> None:
             )
 
 
-def reformulate(
+def query_variants(
     model: MaskedLanguageModel, query: str, terms: Terms, count: int
 ) -> list[QueryVariant]:
     """Return the `count` most probable variants in which one word is replaced, best first.
@@ -54,9 +74,10 @@ def reformulate(
     for the query and the variant; negative values become 0. Call `check_queries` first. Raises
     InputError for a count below 1.
     """
-    require_at_least("count", count, 1)
+    if count < 1:
+        raise InputError("count is out of range", wanted="at least 1", found=str(count))
     [ids] = model.tokenizer.encode([query])
-    query_terms, tokens = set(terms(query)), model.tokenizer.id_to_token()
+    known, tokens = set(terms(query)), model.tokenizer.id_to_token()
     candidates: list[tuple[float, str]] = []  # probability, text
     spans = model.tokenizer.spans(query)
     for first, last in _words([tokens[int(number)] for number in ids]):
@@ -68,7 +89,7 @@ def reformulate(
         replaced = (
             (float(probabilities[number]), query[:start] + word + query[end:])
             for number in best_first(probabilities)
-            if (word := tokens.get(number, "")).isalpha() and set(terms(word)) - query_terms
+            if (word := tokens.get(number, "")).isalpha() and set(terms(word)) - known
         )
         candidates += islice(replaced, count)
     unique = dict.fromkeys(candidates)
@@ -80,6 +101,21 @@ def reformulate(
         QueryVariant(text, float(np.clip(vector @ query_vector, 0, 1)))
         for text, vector in zip(texts, vectors, strict=True)
     ]
+
+
+def terms_with_variants(
+    analyzer: Analyzer, text: str, variants: Iterable[QueryVariant], share: float = VARIANT_WEIGHT
+) -> dict[str, float]:
+    """Return the weighted terms of a query and its variants.
+
+    The terms of variant i are multiplied by its weight w_i and by `share`. Since scores are sums
+    over terms, this ranks by BM25(Q) + Σ_i share · w_i · BM25(Q_i), equation 5.1 of the cord paper.
+    """
+    weights = Counter(query_terms(analyzer, text))
+    for variant in variants:
+        for term, count in query_terms(analyzer, variant.text).items():
+            weights[term] += share * variant.weight * count  # type: ignore[assignment]
+    return {term: float(weight) for term, weight in weights.items()}
 
 
 def _words(wordpieces: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -14,13 +14,14 @@ from birchbark.errors import InputError
 from birchbark.pairs.judged import add_negatives, judged_pairs
 from birchbark.pairs.random_negatives import random_negatives
 from birchbark.pairs.read import read_pairs
-from birchbark.pairs.title_abstract import (
+from birchbark.records import Document, Pair, Qrels
+from birchbark_studies.title_pairs import (
     TitleChanges,
     TitlePairs,
+    drawn,
     negatives_per_positive,
     with_title_and_text,
 )
-from birchbark.records import Document, Pair
 
 NOTHING = {change.name: 0.0 for change in fields(TitleChanges)}
 COUNT = 200
@@ -159,7 +160,7 @@ def test_command(tmp_path: Path) -> None:
     rows = [f'{{"id": "{d.doc_id}", "name": "{d.title}", "text": "{d.text}"}}' for d in DOCUMENTS]
     path, output = tmp_path / "c.jsonl", tmp_path / "pairs.tsv"
     path.write_text("\n".join([*rows, '{"id": "bare", "text": "no name"}']))
-    command = ["pairs", "title-abstract", str(path), "--title-field", "name", "--output"]
+    command = ["study", "title-pairs", str(path), "--title-field", "name", "--output"]
     output_text = CliRunner().invoke(group, [*command, str(output)], catch_exceptions=False).output
     assert "documents without a title or a text, left out: 1" in output_text
     pairs = list(read_pairs(output, Intake()))
@@ -174,3 +175,16 @@ def test_white_space_of_fields() -> None:
     """Each run becomes one space, as in files of pairs."""
     [document] = with_title_and_text([Document("a", {"t": " a\n b", "x": "c\td"})], "t", "x")
     assert document.fields == {"title": "a b", "text": "c d"}
+
+
+def test_a_limit_draws_pairs_of_all_documents() -> None:
+    """The same pairs for the same seed, others for another one, and all if there are no more."""
+    qrels = Qrels({f"q{n}": {f"d{n}": 1, f"d{n + 1}": 0} for n in range(50)})
+    first, again, other = (drawn(qrels, 30, seed).grades for seed in (0, 0, 1))
+    assert first == again != other
+    assert sum(map(len, first.values())) == 30
+    assert max(int(query_id[1:]) for query_id in first) > 30
+    assert all(
+        grade == qrels.grades[q][d] for q, docs in first.items() for d, grade in docs.items()
+    )
+    assert drawn(qrels, 100, 0) == qrels

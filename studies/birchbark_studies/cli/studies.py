@@ -1,4 +1,4 @@
-"""`birchbark study`: how are the tables of a paper reproduced?"""
+"""`birchbark study run`, `list` and `refresh`: how are the tables of a paper reproduced?"""
 
 from __future__ import annotations
 
@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     from birchbark_studies.listing import Listing
 
 
-@click.group(
-    epilog="Example: birchbark study run uva-analyzers --output uva",
-    short_help="Reproduce tables of papers.",
-)
-def command() -> None:
-    """Run a study from its recipe, or list the available recipes."""
-
-
-@command.command(
+@click.command(
     cls=TrainsOnCluster,
     epilog="Examples: birchbark study run cord-fields --output cord; all in a folder that is stale "
     "or missing: birchbark study run recipes --cache cache",
@@ -164,7 +156,7 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
         raise BirchbarkError(f"{plural(failed, 'study')} failed")
 
 
-@command.command(
+@click.command(
     "list",
     epilog="Example: birchbark study list; with files: birchbark study list --files recipes",
     short_help="List recipes and what they need.",
@@ -210,7 +202,7 @@ def _fields(item: Listing) -> dict[str, object]:
     }
 
 
-@command.command(
+@click.command(
     epilog="Example: birchbark study refresh",
     short_help="Write the pages of finished results again.",
 )

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from birchbark import defaults
-from birchbark.errors import InputError, require_share
-from birchbark.pairs.seeded_sampling import random_generator
-from birchbark.records import Document, Qrels, Query
+from birchbark import Document, InputError, Qrels, Query
+from birchbark.pairs.seeded_sampling import random_generator, sample
 from birchbark.text.stop_words import CORD
 
 TITLE, TEXT = "title", "text"
+NEGATIVE_SHARE = 0.65
 MIN_PART = 4  # a shortened title or text of n words has at least n // 4, and at least one
 
 
@@ -41,16 +40,17 @@ class TitleChanges:
     independently.
     """
 
-    stop_words: float = defaults.DROP_STOP_WORDS
-    short_title: float = defaults.SHORTEN_TITLE
-    shuffle: float = defaults.SHUFFLE_TITLE
-    short_text: float = defaults.SHORTEN_TEXT
-    title_title: float = defaults.TITLE_TITLE
-    swap: float = defaults.SWAP
+    stop_words: float = 0.4
+    short_title: float = 0.2
+    shuffle: float = 0.0
+    short_text: float = 0.3
+    title_title: float = 0.1
+    swap: float = 0.1
 
     def __post_init__(self) -> None:
         for change in fields(self):
-            require_share(change.name, getattr(self, change.name))
+            if not 0 <= getattr(self, change.name) <= 1:
+                raise InputError(f"{change.name} is out of range", wanted="from 0 to 1")
         if self.title_title + self.swap > 1:
             raise InputError("title_title and swap exclude each other", wanted="a sum of at most 1")
 
@@ -155,6 +155,17 @@ class TitlePairs:
             self.change_counts["shortened texts"] += 1
             return " ".join(_part(words, generator))
         return text
+
+
+def drawn(qrels: Qrels, count: int, seed: int) -> Qrels:
+    """Return `count` of the judgments, drawn at random by `seed`, or all if there are fewer."""
+    names = (f"{query_id}\0{doc_id}" for query_id, docs in qrels.grades.items() for doc_id in docs)
+    chosen = set(sample(names, count, seed, "pairs"))
+    kept = {
+        query_id: {d: grade for d, grade in docs.items() if f"{query_id}\0{d}" in chosen}
+        for query_id, docs in qrels.grades.items()
+    }
+    return Qrels({query_id: docs for query_id, docs in kept.items() if docs})
 
 
 def negatives_per_positive(share: float) -> float:

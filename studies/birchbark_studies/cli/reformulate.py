@@ -1,4 +1,4 @@
-"""`birchbark reformulate`: how are queries expanded with a masked language model?"""
+"""`birchbark study reformulate`: how are queries expanded with a masked language model?"""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from birchbark import defaults
 from birchbark.cli.console import first_few, notify, progress
 from birchbark.cli.from_options import check_writable, load_queries
 from birchbark.cli.options import PATH, index_argument, option, query_options
 from birchbark.show.plural import plural
+from birchbark_studies.query_variants import VARIANT_WEIGHT, VARIANTS
 
 
 @click.command(
-    epilog="Example: birchbark reformulate articles.index --queries q.tsv --model adapted/model "
-    "--output weighted.tsv; birchbark retrieve articles.index --queries weighted.tsv --weighted "
-    "--output reformulated.run",
+    epilog="Example: birchbark study reformulate articles.index --queries q.tsv "
+    "--model adapted/model --output weighted.tsv; birchbark retrieve articles.index "
+    "--queries weighted.tsv --weighted --output reformulated.run",
     short_help="Expand queries with a masked language model.",
 )
 @index_argument
@@ -30,18 +30,18 @@ from birchbark.show.plural import plural
     "--variants",
     "count",
     type=click.IntRange(1),
-    default=defaults.QUERY_VARIANTS,
+    default=VARIANTS,
     help="Number of variants per query.",
 )
 @option(
     "--variant-weight",
     type=click.FloatRange(0, 1),
-    default=defaults.VARIANT_WEIGHT,
+    default=VARIANT_WEIGHT,
     help="Weight of a variant relative to the query; it is multiplied by their similarity.",
 )
 @option("--output", required=True, type=PATH, help="TSV file: query_id, term^weight …")
 @option("--report", type=PATH, help="TSV file to write: query_id, weight, variant.")
-def command(
+def reformulate(
     index: Path,
     queries: Path,
     topic_fields: tuple[str, ...],
@@ -57,12 +57,16 @@ def command(
     In each variant, one word of the query is replaced by another word that --model predicts. The
     similarity of query and variant is the cosine of the model's vectors for them.
     """
+    from birchbark import Index
     from birchbark.artifact import new_file
     from birchbark.checkpoint.locate import locate
-    from birchbark.index.index import Index
-    from birchbark.retrieve.query_terms import format_weighted, terms_with_variants
+    from birchbark.retrieve.query_terms import format_weighted
     from birchbark.score.masked_lm import MaskedLanguageModel
-    from birchbark.score.query_reformulation import check_queries, reformulate
+    from birchbark_studies.query_variants import (
+        check_queries,
+        query_variants,
+        terms_with_variants,
+    )
 
     check_writable(output)
     check_writable(report)
@@ -73,7 +77,7 @@ def command(
     lines, report_lines, incomplete, empty = [], [], [], []
     with progress("reformulating", len(topics)) as advance:
         for query in topics:
-            variants = reformulate(masked, query.text, analyzer.terms, count)
+            variants = query_variants(masked, query.text, analyzer.terms, count)
             weights = terms_with_variants(analyzer, query.text, variants, variant_weight)
             if weights:
                 lines.append(f"{query.query_id}\t{format_weighted(weights)}\n")

@@ -1,28 +1,37 @@
-"""`birchbark pairs title-abstract`: how are training pairs made from titles and texts?"""
+"""`birchbark study title-pairs`: how are training pairs made from titles and texts?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from birchbark import defaults
-from birchbark.cli import pairs_options as shared
 from birchbark.cli.console import counted, notify, progress
-from birchbark.cli.grouped_help import Decorator, option_group
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     format_option,
     option,
     skip_bad_option,
 )
+from birchbark.cli.pairs_options import (
+    all_encoding_option,
+    check_outputs,
+    output_option,
+    seed_option,
+    write_and_report,
+)
+from birchbark_studies.title_pairs import NEGATIVE_SHARE, TitleChanges
 
 if TYPE_CHECKING:
+    from birchbark import Document
     from birchbark.collection.parsing.intake import Intake
-    from birchbark.records import Document, Pair
+    from birchbark.records import Pair
+
+USUAL = TitleChanges()
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _probability(name: str, parameter: str, default: float, text: str) -> Decorator:
@@ -37,61 +46,55 @@ def _probability(name: str, parameter: str, default: float, text: str) -> Decora
     )
 
 
-change_options = option_group(
-    _probability(
-        "--drop-stop-words",
-        "stop_words",
-        defaults.DROP_STOP_WORDS,
-        "removing the stop words of a title",
-    ),
-    _probability(
-        "--shorten-title",
-        "short_title",
-        defaults.SHORTEN_TITLE,
-        "shortening a title to a part of it, at least a quarter of its words",
-    ),
-    _probability(
-        "--shuffle-title", "shuffle", defaults.SHUFFLE_TITLE, "shuffling the words of a title"
-    ),
-    _probability(
-        "--shorten-text", "short_text", defaults.SHORTEN_TEXT, "shortening a text to a part of it"
-    ),
-    _probability(
-        "--title-title",
-        "title_title",
-        defaults.TITLE_TITLE,
-        "pairing a title with titles instead of texts",
-    ),
-    _probability(
-        "--swap", "swap", defaults.SWAP, "using a text as the query, and pairing it with titles"
-    ),
-)
-
-
 @click.command(
-    "title-abstract",
-    epilog="Example: birchbark pairs title-abstract articles.jsonl --negative-share 0.65 "
+    "title-pairs",
+    epilog="Example: birchbark study title-pairs articles.jsonl --negative-share 0.65 "
     "--shuffle-title 0.2 --output pairs.tsv",
     short_help="Pairs from titles and texts, without judgments.",
 )
 @click.argument("collection")
-@shared.output_option
+@output_option
 @format_option
 @option("--title-field", default="title", metavar="FIELD", help="Document field with the title.")
 @option("--text-field", default="text", metavar="FIELD", help="Document field with the text.")
 @option(
     "--negative-share",
     type=click.FloatRange(0, 1, max_open=True),
-    default=defaults.NEGATIVE_SHARE,
+    default=NEGATIVE_SHARE,
     metavar="SHARE",
     help="Share of pairs whose text belongs to another document.",
 )
-@change_options
-@shared.limit_option
-@shared.seed_option
-@shared.all_encoding_option
+@_probability(
+    "--drop-stop-words",
+    "stop_words",
+    USUAL.stop_words,
+    "removing the stop words of a title",
+)
+@_probability(
+    "--shorten-title",
+    "short_title",
+    USUAL.short_title,
+    "shortening a title to a part of it, at least a quarter of its words",
+)
+@_probability("--shuffle-title", "shuffle", USUAL.shuffle, "shuffling the words of a title")
+@_probability("--shorten-text", "short_text", USUAL.short_text, "shortening a text to a part of it")
+@_probability(
+    "--title-title",
+    "title_title",
+    USUAL.title_title,
+    "pairing a title with titles instead of texts",
+)
+@_probability("--swap", "swap", USUAL.swap, "using a text as the query, and pairing it with titles")
+@option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Write only N of the pairs, drawn at random.",
+)
+@seed_option
+@all_encoding_option
 @skip_bad_option
-def title_abstract(
+def title_pairs(
     collection: str,
     output: Path,
     format_name: str | None,
@@ -116,15 +119,15 @@ def title_abstract(
     from birchbark.collection.parsing.intake import Intake
     from birchbark.pairs.judged import add_negatives, judged_pairs
     from birchbark.pairs.random_negatives import random_negatives
-    from birchbark.pairs.title_abstract import (
-        TitleChanges,
+    from birchbark_studies.title_pairs import (
         TitlePairs,
+        drawn,
         negatives_per_positive,
         with_title_and_text,
     )
 
-    shared.check_outputs(output)
-    title_pairs = TitlePairs(TitleChanges(**probabilities), seed)
+    check_outputs(output)
+    made = TitlePairs(TitleChanges(**probabilities), seed)
     max_negatives = math.ceil(negatives_per_positive(negative_share))
 
     def read(intake: Intake, advance: Callable[[int], None]) -> Iterator[Document]:
@@ -132,24 +135,24 @@ def title_abstract(
         return with_title_and_text(counted(documents, advance), title_field, text_field)
 
     with progress("making queries from titles") as advance:
-        title_pairs.add(read(Intake(skip_bad, encoding, BAD_RECORD_REMEDY), advance))
-    qrels = title_pairs.qrels()
+        made.add(read(Intake(skip_bad, encoding, BAD_RECORD_REMEDY), advance))
+    qrels = made.qrels()
     if max_negatives:
         with progress("sampling documents") as advance:
             documents = read(Intake(skip_bad, encoding), advance)
-            doc_ids = (d.doc_id for d in documents if d.doc_id in title_pairs.queries)
+            doc_ids = (d.doc_id for d in documents if d.doc_id in made.queries)
             sample = random_negatives(qrels, doc_ids, max_negatives, seed)
-        qrels = add_negatives(qrels, title_pairs.negatives(sample, negative_share))
+        qrels = add_negatives(qrels, made.negatives(sample, negative_share))
+    if limit:
+        qrels = drawn(qrels, limit, seed)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
 
     def pairs(advance: Callable[[int], None]) -> Iterable[Pair]:
         documents = read(intake, advance)
-        return judged_pairs(
-            title_pairs.queries.values(), qrels, documents, intake, title_pairs.texts
-        )
+        return judged_pairs(made.queries.values(), qrels, documents, intake, made.texts)
 
-    shared.write_and_report(pairs, output, intake, limit)
-    if title_pairs.incomplete:
-        notify(f"  note: documents without a title or a text, left out: {title_pairs.incomplete:,}")
-    for change, count in sorted(title_pairs.change_counts.items()):
+    write_and_report(pairs, output, intake)
+    if made.incomplete:
+        notify(f"  note: documents without a title or a text, left out: {made.incomplete:,}")
+    for change, count in sorted(made.change_counts.items()):
         notify(f"  {count:,} {change}")

@@ -1,11 +1,10 @@
-"""Does a masked language model ignore the masked token, and which variants does it propose?"""
+"""Which variants of a query does a masked language model propose, and how are they weighted?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
@@ -13,14 +12,19 @@ from tokenizers.processors import BertProcessing
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.errors import CheckpointError, InputError
+from birchbark.errors import InputError
 from birchbark.index.index import Index
-from birchbark.records import Query, QueryVariant
+from birchbark.records import Query
 from birchbark.retrieve.first_stage import rank_query
-from birchbark.retrieve.query_terms import query_terms, terms_with_variants
+from birchbark.retrieve.query_terms import query_terms
 from birchbark.score.masked_lm import MaskedLanguageModel
-from birchbark.score.query_reformulation import check_queries, reformulate
 from birchbark.text.analyzer import analyzer
+from birchbark_studies.query_variants import (
+    QueryVariant,
+    check_queries,
+    query_variants,
+    terms_with_variants,
+)
 from conftest import VOCABULARY, WORDS
 
 ENGLISH = analyzer("english")
@@ -30,35 +34,6 @@ ENGLISH = analyzer("english")
 def model(bert: Callable[..., Path]) -> MaskedLanguageModel:
     """A tiny model with random weights."""
     return MaskedLanguageModel(bert(masked=True))
-
-
-def test_predictions_ignore_the_masked_token(model: MaskedLanguageModel) -> None:
-    """Predictions depend only on the surrounding tokens; their probabilities sum to 1."""
-    [ids, other, around] = model.tokenizer.encode(
-        ["the bark canoe", "the bee canoe", "a bark canoe"]
-    )
-    probabilities = model.predict(ids, 1)
-    assert probabilities.shape == (len(VOCABULARY),)
-    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
-    np.testing.assert_array_equal(probabilities, model.predict(other, 1))
-    assert not np.allclose(probabilities, model.predict(around, 1))
-
-
-def test_masks_in_a_text_are_filled(model: MaskedLanguageModel) -> None:
-    """Each with the most probable tokens, where all masks are masked at once."""
-    first, second = model.fill("the [MASK] canoe, [MASK].", 3)
-    ids = np.concatenate([model.tokenizer.encode(["the"])[0], [model.mask]])
-    rest = model.tokenizer.encode(["canoe,", "."])
-    ids = np.concatenate([ids, rest[0], [model.mask], rest[1]]).astype(np.int32)
-    for filled, position in ((first, 1), (second, 4)):
-        probabilities = model.predict(ids, position)
-        best = np.argsort(-probabilities)[:3]
-        assert [token for token, _ in filled] == [VOCABULARY[n] for n in best]
-        assert [p for _, p in filled] == pytest.approx(probabilities[best].tolist())
-    with pytest.raises(InputError, match=r"no \[MASK\] in the text"):
-        model.fill("the canoe", 3)
-    with pytest.raises(InputError, match="the text is too long for the model"):
-        model.fill("birch " * 40 + "[MASK]", 1)
 
 
 def test_variants_are_the_most_probable(model: MaskedLanguageModel) -> None:
@@ -77,9 +52,9 @@ def test_variants_are_the_most_probable(model: MaskedLanguageModel) -> None:
                 text = query[:start] + word + query[end:]
                 candidates.append((float(probabilities[number]), text))
     candidates.sort(key=lambda candidate: (-candidate[0], candidate[1]))
-    variants = reformulate(model, query, ENGLISH.terms, 25)
+    variants = query_variants(model, query, ENGLISH.terms, 25)
     assert [variant.text for variant in variants] == [text for _, text in candidates[:25]]
-    assert reformulate(model, query, ENGLISH.terms, 4) == variants[:4]
+    assert query_variants(model, query, ENGLISH.terms, 4) == variants[:4]
     [own] = model.tokenizer.encode([query])
     for variant in variants:
         [other] = model.tokenizer.encode([variant.text])
@@ -89,7 +64,7 @@ def test_variants_are_the_most_probable(model: MaskedLanguageModel) -> None:
 
 def test_a_query_of_stop_words_has_no_variants(model: MaskedLanguageModel) -> None:
     """Stop words and punctuation are not replaced."""
-    assert reformulate(model, "the, a!", ENGLISH.terms, 3) == []
+    assert query_variants(model, "the, a!", ENGLISH.terms, 3) == []
 
 
 def test_scores_are_those_of_the_equation(index: Index) -> None:
@@ -110,7 +85,7 @@ def test_scores_are_those_of_the_equation(index: Index) -> None:
 
 
 def test_invalid_inputs_are_rejected(model: MaskedLanguageModel, bert: Callable[..., Path]) -> None:
-    """Long queries, tokenisers other than WordPiece, bad counts and other models are rejected."""
+    """Long queries, tokenisers other than WordPiece and bad counts are rejected."""
     with pytest.raises(InputError, match="query long: the query does not fit"):
         check_queries(model, [Query("short", "birch"), Query("long", "birch " * 40)])
     other = bert(masked=True)
@@ -122,6 +97,4 @@ def test_invalid_inputs_are_rejected(model: MaskedLanguageModel, bert: Callable[
     with pytest.raises(InputError, match=r"where words begin.*expected WordPiece, found BPE"):
         check_queries(model, [Query("1", "birch")])
     with pytest.raises(InputError, match="count is out of range"):
-        reformulate(model, "birch", ENGLISH.terms, 0)
-    with pytest.raises(CheckpointError, match=r"not a masked language model.*birchbark train"):
-        MaskedLanguageModel(bert())
+        query_variants(model, "birch", ENGLISH.terms, 0)

@@ -1,4 +1,4 @@
-"""`birchbark attention`: which tokens does a model attend to in a query and a text?"""
+"""`birchbark study attention`: which tokens does a model attend to in a query and a text?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from birchbark.cli.options import PATH, option, replace_option
 
 
 @click.command(
-    epilog='Example: birchbark attention "art crime" "Robbers took two paintings." --output a.html',
+    "attention",
+    epilog='Example: birchbark study attention "art crime" "Robbers took two paintings." '
+    "--output a.html",
     short_help="Draw a model's attention as an HTML page.",
 )
 @click.argument("query")
@@ -20,7 +22,7 @@ from birchbark.cli.options import PATH, option, replace_option
 @option("--model", default=defaults.MODEL, help="A cross-encoder.")
 @option("--output", required=True, type=PATH, help="Self-contained HTML file to write.")
 @replace_option("file")
-def command(query: str, text: str, model: str, output: Path, replace: bool) -> None:
+def draw_attention(query: str, text: str, model: str, output: Path, replace: bool) -> None:
     """Draw a model's attention in each layer and head when it scores TEXT for QUERY."""
     from birchbark.artifact import new_file, refuse_existing
     from birchbark.score.attention_reader import attention

@@ -1,4 +1,4 @@
-"""Does `birchbark attention` write its page, and reject other models?"""
+"""Does `birchbark study attention` write its page, and reject other models?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is written; an existing file is replaced only with --replace."""
     monkeypatch.chdir(tmp_path)
     write_bert(tmp_path / "model", labels=1)
-    command = ("attention", "birch river", "A canoe of bark.", "--model", "model", "--output")
+    command = (
+        "study",
+        "attention",
+        "birch river",
+        "A canoe of bark.",
+        "--model",
+        "model",
+        "--output",
+    )
     done = birchbark(*command, "a.html")
     assert "probability of relevance 0." in done.stderr
     page = (tmp_path / "a.html").read_text()
@@ -36,7 +44,15 @@ def test_embedding_model_is_rejected(tmp_path: Path) -> None:
     write_bert(tmp_path / "model")
     with pytest.raises(InputError, match="a cross-encoder"):
         birchbark(
-            *("attention", "birch", "bark", "--model", str(tmp_path / "model"), "--output"),
+            *(
+                "study",
+                "attention",
+                "birch",
+                "bark",
+                "--model",
+                str(tmp_path / "model"),
+                "--output",
+            ),
             str(tmp_path / "a.html"),
         )
     assert not (tmp_path / "a.html").exists()
