@@ -137,7 +137,8 @@ def test_missing_vectors_are_reported_with_their_options(
     """The command that is advised computes the same vectors."""
     model = str(write_bert(here / "encoder", positions=64, seed=3))
     options = ("--vectors", model, "--pooling", "tokens:1", "--vector-bits", "4")
-    birchbark("index", "some.jsonl", "--to", "i", *options)
+    birchbark("index", "some.jsonl", "--to", "i")
+    birchbark("index", "attach", "i", *options)
     before = Index("i").attachments[VECTORS]
     with IndexWriter(Path("i")) as writer:
         writer.add(DOCUMENTS[-1])

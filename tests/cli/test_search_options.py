@@ -116,12 +116,13 @@ def test_invalid_times(text: str) -> None:
 
 
 def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
-    """Attachments are computed at indexing, later, and for added documents; they can be deleted."""
+    """Attachments are computed when asked for, and for added documents; they can be deleted."""
     write_bert(here / "embedding", positions=64)
     lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
     Path("some.jsonl").write_text("\n".join(lines[:3]))
     Path("rest.jsonl").write_text("\n".join(lines[3:]))
-    stderr = birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")[1]
+    birchbark("index", "some.jsonl", "--to", "i")
+    stderr = birchbark("index", "attach", "i", "--tokens", "model")[1]
     assert "tokens of passages:120 are stored in i" in stderr
     birchbark("index", "attach", "i", "--vectors", "embedding", "--vector-bits", "8")
     birchbark("index", "add", "i", "rest.jsonl")
@@ -154,7 +155,8 @@ def test_attachments_are_completed_from_any_folder(
     lines = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
     Path("some.jsonl").write_text("\n".join(lines[:3]))
     Path("rest.jsonl").write_text("\n".join(lines[3:]))
-    birchbark("index", "some.jsonl", "--to", "i", "--tokens", "model")
+    birchbark("index", "some.jsonl", "--to", "i")
+    birchbark("index", "attach", "i", "--tokens", "model")
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
     birchbark("index", "add", "../i", "../rest.jsonl")

@@ -63,7 +63,7 @@ def test_each_key_has_its_effect(tmp_path: Path) -> None:
     assert stage.field_models == {"title": BM25(1, 0.3, "all")}
     assert stage.filters == {"type": "pdf"}
     assert stage.expansion == RM3(terms=30, max_df_share=0.2)
-    assert [(stage.depth, stage.read_segments) for stage in stages] == [(50, "2"), (100, None)]
+    assert [(stage.depth, stage.read_segments) for stage in stages] == [(50, "2"), (50, None)]
 
 
 def test_settings_replace_what_the_file_says(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_setting_needs_one_stage(tmp_path: Path) -> None:
         ("k1", "expected first_stage.k1"),
         ("rm3.terms", "expected first_stage.rm3.terms"),
         ("read_segment", "expected read_segments or"),
-        ("?", "expected one that `birchbark ranker show` prints"),
+        ("?", "expected one that `birchbark ranker` prints"),
     ],
 )
 def test_an_unknown_key_is_refused_with_what_may_be_meant(key: str, wanted: str) -> None:
@@ -192,16 +192,25 @@ def test_unknown_tables_are_refused(tmp_path: Path) -> None:
         read_ranker(tmp_path / "r.toml")
 
 
-def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`show` prints a file that `check` accepts, unless a model is missing."""
+def test_faults_that_have_no_effect(tmp_path: Path) -> None:
+    """A stage deeper than the one before it, and one model as two."""
+    file = tmp_path / "r.toml"
+    file.write_text("[[stage]]\ndepth = 9\n[[stage]]\ndepth = 10\n")
+    with pytest.raises(InputError, match=r"stage.*depth: too deep: expected at most 9.*found 10"):
+        read_ranker(file)
+    file.write_text("[[stage]]\nmodel = 'a'\nembedding = 'a'\n")
+    with pytest.raises(InputError, match="embedding and model are both a: expected two models"):
+        read_ranker(file)
+
+
+def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It prints a file that it accepts, with counts as numbers, unless a model is missing."""
     monkeypatch.chdir(tmp_path)
-    shown = CliRunner().invoke(group, ["ranker", "show"])
+    shown = CliRunner().invoke(group, ["ranker"])
     Path("r.toml").write_text(shown.stdout)
-    assert CliRunner().invoke(group, ["ranker", "show", "r.toml"]).stdout == shown.stdout
-    done = CliRunner().invoke(group, ["ranker", "check", "r.toml"])
-    assert (done.exit_code, done.stderr) == (0, "r.toml: no fault found\n")
+    assert '\nread_documents = "all"\n' in shown.stdout
+    assert "\nembed_documents = 60\n" in shown.stdout
+    assert CliRunner().invoke(group, ["ranker", "r.toml"]).stdout == shown.stdout
     write_bert(tmp_path / "one", labels=1)
     Path("r.toml").write_text("[[stage]]\nmodel = 'one'\nduo = 'two'\n")
-    assert "two: no such model" in str(
-        CliRunner().invoke(group, ["ranker", "check", "r.toml"]).exception
-    )
+    assert "two: no such model" in str(CliRunner().invoke(group, ["ranker", "r.toml"]).exception)

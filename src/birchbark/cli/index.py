@@ -18,7 +18,7 @@ from birchbark.cli.index_attach import (
     attach_command,
     detach_command,
     make_precomputations,
-    precompute_options,
+    vectors_option,
 )
 from birchbark.cli.index_inspect import stats, verify
 from birchbark.cli.index_of_folder import build_from, default_schema
@@ -156,7 +156,7 @@ def command() -> None:
     help="Divide the index into N shards, each a folder that is an index by itself, and build them "
     "in parallel. Searches are the same.  [default: an index in one piece]",
 )
-@precompute_options
+@vectors_option
 @encoding_option("the collection's files")
 @skip_bad_option
 @replace_option("index")
@@ -178,11 +178,7 @@ def build(
     encoding: str,
     skip_bad: bool | None,
     replace: bool,
-    tokens: str | None,
     vectors: str | None,
-    pooling: str | None,
-    vector_bits: str | None,
-    segments: str,
 ) -> None:
     """Index COLLECTION: a file, a folder, pydocs, or ir_datasets:ID.
 
@@ -208,7 +204,7 @@ def build(
     refuse_existing(directory, replace=replace)
     static = vectors != NO_VECTORS
     computed = vectors if static else None
-    precomputations = make_precomputations(tokens, computed, pooling, vector_bits, segments)
+    precomputations = make_precomputations(None, computed)
     default = default_schema(collection, format_name)
     analyzer = analyzer or default.analyzer
     wordpieces = load_vocabulary(vocabulary) if "wordpiece" in analyzer else None

@@ -10,7 +10,6 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, progress
-from birchbark.cli.grouped_help import option_group
 from birchbark.cli.options import check_given_options, index_argument, option
 from birchbark.cli.report_vectors import report_rounding, report_vectors
 from birchbark.show.plural import plural
@@ -50,48 +49,24 @@ def _check_pooling(
     return value
 
 
-precompute_options = option_group(
-    option(
-        "--tokens",
-        metavar="MODEL",
-        help="Store the token ids of segments for this model, so that searches need not split and "
-        "tokenise documents.",
-    ),
-    option(
-        "--vectors",
-        is_flag=False,
-        flag_value=defaults.EMBEDDING,
-        metavar="[MODEL]",
-        callback=_check_model,
-        help="Store the vectors of segments, so that searches are faster and compare the query "
-        f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}. A new "
-        f"index has vectors by {defaults.STATIC_EMBEDDING}, unless MODEL is {NO_VECTORS}.",
-    ),
-    option(
-        "--pooling",
-        metavar="tokens[:LAYER]",
-        callback=_check_pooling,
-        help="Store a vector per token, for late interaction, which re-ranks but finds no "
-        "candidates. MODEL is any encoder.",
-    ),
-    option(
-        "--vector-bits",
-        type=click.Choice(["16", "8", "4"]),
-        help=f"Bits per number of a vector: 16 or 8, by default {defaults.VECTOR_BITS}; of a "
-        f"vector per token, 8 or 4, by default {defaults.TOKEN_VECTOR_BITS}.",
-    ),
-    option(
-        "--segments",
-        default=defaults.SEGMENTS,
-        metavar="METHOD",
-        help="How documents are split: passages:SIZE, sentences, paragraphs, sections, "
-        "windows:SIZE/OVERLAP (words), whole, title or text.",
-    ),
+vectors_option = option(
+    "--vectors",
+    is_flag=False,
+    flag_value=defaults.EMBEDDING,
+    metavar="[MODEL]",
+    callback=_check_model,
+    help="Store the vectors of segments, so that searches are faster and compare the query "
+    f"with all segments. MODEL is an embedding model, by default {defaults.EMBEDDING}. A new "
+    f"index has vectors by {defaults.STATIC_EMBEDDING}, unless MODEL is {NO_VECTORS}.",
 )
 
 
 def make_precomputations(
-    tokens: str | None, vectors: str | None, pooling: str | None, bits: str | None, segments: str
+    tokens: str | None,
+    vectors: str | None,
+    pooling: str | None = None,
+    bits: str | None = None,
+    segments: str = defaults.SEGMENTS,
 ) -> list[Precomputation]:
     """Return the precomputations that the options request, with their models loaded."""
     from birchbark.checkpoint.locate import absolute_model_name
@@ -172,7 +147,33 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     short_help="Store vectors or token ids of segments.",
 )
 @index_argument
-@precompute_options
+@option(
+    "--tokens",
+    metavar="MODEL",
+    help="Store the token ids of segments for this model, so that searches need not split and "
+    "tokenise documents.",
+)
+@vectors_option
+@option(
+    "--pooling",
+    metavar="tokens[:LAYER]",
+    callback=_check_pooling,
+    help="Store a vector per token, for late interaction, which re-ranks but finds no "
+    "candidates. MODEL is any encoder.",
+)
+@option(
+    "--vector-bits",
+    type=click.Choice(["16", "8", "4"]),
+    help=f"Bits per number of a vector: 16 or 8, by default {defaults.VECTOR_BITS}; of a "
+    f"vector per token, 8 or 4, by default {defaults.TOKEN_VECTOR_BITS}.",
+)
+@option(
+    "--segments",
+    default=defaults.SEGMENTS,
+    metavar="METHOD",
+    help="How documents are split: passages:SIZE, sentences, paragraphs, sections, "
+    "windows:SIZE/OVERLAP (words), whole, title or text.",
+)
 def attach_command(
     index: Path,
     tokens: str | None,

@@ -1,7 +1,7 @@
 """Which options require other options, and which exclude each other?
 
 A rule applies only to commands that have all the options it names: `--segments` requires `--tokens`
-or `--vectors` in `birchbark index attach`, but nothing in `birchbark pairs judged`.
+or `--vectors` in `birchbark index attach`, but nothing in `birchbark pairs`.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ ranker_file_options = option_group(
         "ranker_file",
         type=PATH,
         metavar="FILE",
-        help="TOML file that describes the ranker; `birchbark ranker show` prints the default one, "
+        help="TOML file that describes the ranker; `birchbark ranker` prints the default one, "
         "with all keys.",
     ),
     option(

@@ -32,10 +32,12 @@ def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
 
 
 def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str:
-    """Return how a text is given that begins with a dash, as a line.
+    """Return which other commands of the group have the option, or how a text is given, as a line.
 
-    It is empty if the command takes no text, or if the option seems to be misspelt.
+    It is empty if none has it and the command takes no text, or if the option seems to be misspelt.
     """
+    if others := _others_with(error):
+        return f"{error.option_name} is an option of {' and '.join(others)}\n"
     given = next((text for text in arguments if text.startswith(error.option_name)), None)
     if error.ctx is None or given is None or error.possibilities:
         return ""
@@ -44,3 +46,16 @@ def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> s
         return ""
     before = [error.ctx.command_path, *(p.make_metavar(error.ctx) for p in wanted[:-1])]
     return f"A text that begins with - follows --: {' '.join(before)} -- {shlex.quote(given)}\n"
+
+
+def _others_with(error: click.NoSuchOption) -> list[str]:
+    """Return the commands beside the one that was called, in a group such as `index`."""
+    group = error.ctx and error.ctx.parent
+    if not group or not group.parent or not isinstance(group.command, click.Group):
+        return []
+    commands = {name: group.command.get_command(group, name) for name in group.command.commands}
+    return [
+        f"{group.command_path} {name}"
+        for name, command in commands.items()
+        if command and any(error.option_name in p.opts for p in command.params)
+    ]

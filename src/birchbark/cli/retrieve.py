@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     metavar="MODE",
     help="Which documents are candidates: those with any query term (or), with every term (and), "
     "with at least N terms (a number), or all documents (all); nearest, nearest:K and nearest+or "
-    "use stored vectors: see `birchbark ranker show`.  [default: or; nearest with dense; "
+    "use stored vectors: see `birchbark ranker`.  [default: or; nearest with dense; "
     "nearest+or with rrf]",
 )
 @option("--rm3", is_flag=True, help="Expand queries with RM3.")

@@ -42,7 +42,7 @@ def load_ranker(**options: Any) -> Ranker:
     """Load the models of a ranker that re-ranks as a table [[stage]] with the same keys describes.
 
     Args:
-        options: Keys of such a table (`birchbark ranker show`), with the same defaults: model,
+        options: Keys of such a table (`birchbark ranker`), with the same defaults: model,
             pooling, depth, segments, aggregate, first_stage_weight, first_stage_scale,
             max_segments, max_length, query_tokens, embedding, read_segments, read_documents,
             read_pairs, embed_segments, embed_documents, embedding_weight, duo, duo_depth,

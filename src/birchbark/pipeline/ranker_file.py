@@ -1,19 +1,21 @@
 """How is a ranker read from its TOML file, and from single settings?
 
 The table [first_stage] says how candidates are found; each table [[stage]] describes a re-ranking
-of the best documents before it. `birchbark ranker show` prints all keys and their values.
+of the best documents before it. `birchbark ranker` prints all keys and their values.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.errors import InputError
 from birchbark.pipeline.first_stage_options import FirstStageOptions
 from birchbark.pipeline.stage_options import NAMES, NONE, StageOptions
@@ -52,7 +54,7 @@ def read_ranker(
     if not tables or (path and not contents):
         wanted = "a table [first_stage], or tables [[stage]]"
         raise InputError("no ranker", where=file.where(), wanted=wanted)
-    stages = [StageOptions().updated(each) for each in tables]
+    stages = [*_stages(tables)]
     if any(stage.model == NONE for stage in stages):
         if len(stages) > 1:
             raise InputError(f"model {NONE} beside another [[stage]]", where=file.where())
@@ -62,6 +64,22 @@ def read_ranker(
     return FirstStageOptions().updated(table), stages
 
 
+def _stages(tables: Sequence[Section]) -> Iterator[StageOptions]:
+    """Yield the stage of each table; no stage is deeper than the one before it."""
+    depth = defaults.RERANKING_DEPTH
+    for number, table in enumerate(tables):
+        stage = StageOptions().updated(table)
+        if number and stage.depth > depth:
+            if "depth" in table.keys:
+                wanted = f"at most {depth}, as many as the [[stage]] before it"
+                raise InputError(
+                    "too deep", where=table.where("depth"), wanted=wanted, found=str(stage.depth)
+                )
+            stage = replace(stage, depth=depth)
+        depth = stage.depth
+        yield stage
+
+
 def _check_key(key: str) -> None:
     """Raise InputError, with what may be meant, if there is no such key of a [[stage]]."""
     if key in NAMES:
@@ -69,7 +87,7 @@ def _check_key(key: str) -> None:
     every = [*NAMES, *(f"{FIRST_STAGE}{field.name}" for field in fields(FirstStageOptions))]
     of_first = FIRST_STAGE + key.partition(".")[0]
     near = [FIRST_STAGE + key] if of_first in every else get_close_matches(key, every)
-    wanted = " or ".join(near) or "one that `birchbark ranker show` prints"
+    wanted = " or ".join(near) or "one that `birchbark ranker` prints"
     raise InputError(f"no key {key!r} of a [[stage]]", wanted=wanted)
 
 
@@ -123,6 +141,8 @@ def _toml(value: Any) -> str:
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{json.dumps(k)} = {_toml(v)}' for k, v in value.items())} }}"
+    if isinstance(value, str) and is_count(value):
+        return value
     if isinstance(value, tuple) and isinstance(value[0], float):
         return _toml(dict(zip(("k1", "b"), value, strict=True)))
     text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -23,7 +23,7 @@ def key(read: Read, default: Any, meaning: str) -> Any:
     """Return a dataclass field that is a key of a table.
 
     read: how its value is read from a Section. default: its value if it is missing; a function
-    makes it, such as dict. meaning: one or more sentences for `birchbark ranker show`.
+    makes it, such as dict. meaning: one or more sentences for `birchbark ranker`.
     """
     metadata = {"read": read, "meaning": meaning}
     if callable(default):
