@@ -9,8 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from birchbark.artifact import fingerprint, lock, new_directory, new_file, read_json, write_json
+from birchbark.artifact import (
+    can_exist,
+    fingerprint,
+    lock,
+    new_directory,
+    new_file,
+    read_json,
+    write_json,
+)
 from birchbark.errors import ArtifactError, InputError
+
+
+@pytest.mark.parametrize("name", ["9" * 256, "a/" * 4000, "a\0b", "\ud800"])
+def test_names_that_no_file_has(tmp_path: Path, name: str) -> None:
+    """They are told from those of files that do not exist, without an error."""
+    assert not can_exist(tmp_path / name)
+    assert can_exist(tmp_path / name[:1].replace("\ud800", "ä"))
 
 
 def test_failing_block_leaves_nothing(tmp_path: Path) -> None:

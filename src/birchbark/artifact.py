@@ -8,6 +8,7 @@ folders among them are deleted when another one is written beside them.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import hashlib
 import json
@@ -227,6 +228,20 @@ def read_json(path: Path, kind: str) -> Any:
         raise ArtifactError(f"damaged {kind}: nested too deeply", where=str(path)) from None
     except ValueError as broken:  # bad JSON, bad UTF-8, or a number with thousands of digits
         raise ArtifactError(f"damaged {kind}: {broken}", where=str(path)) from broken
+
+
+def can_exist(path: Path) -> bool:
+    """Whether the file system accepts the path, which a stranger's file may name.
+
+    It refuses names that are too long, have a NUL or are not Unicode.
+    """
+    try:
+        path.lstat()
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
 
 
 def json_checksum(values: Mapping[str, Any]) -> str:

@@ -260,11 +260,15 @@ def test_invalid_maximum_lengths(bert: Bert, length: Any) -> None:
         [{"type": "a.Transformer", "path": "/etc"}],
         [{"type": "a.Transformer", "path": "../.."}],
         [{"type": "a.Transformer", "path": ["x"]}],
+        *(
+            [{"type": "sentence_transformers.models.Transformer", "path": path}]
+            for path in ("9" * 1000, "a\0b", "\ud800")
+        ),
         {"type": "a.Transformer"},
     ],
 )
 def test_invalid_lists_of_modules(bert: Bert, modules: Any) -> None:
-    """A module's path must not lead out of the directory."""
+    """A module's path must not lead out of the directory, and be one that a folder can have."""
     directory = bert()
     (directory / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(CheckpointError, match=str(directory)):

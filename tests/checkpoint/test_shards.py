@@ -87,6 +87,8 @@ def test_a_shard_of_another_model_is_rejected(bert: Bert) -> None:
         {"weight_map": {"x": "/etc/passwd"}},
         {"weight_map": {"x": ""}},
         {"weight_map": {"x": ".."}},
+        {"weight_map": {"x": "9" * 1000}},
+        {"weight_map": {"x": "a\0b"}},
         [],
     ],
 )

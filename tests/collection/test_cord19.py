@@ -149,6 +149,17 @@ def test_files_outside_the_collection_are_refused(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize("columns", [COLUMNS, "cord_uid,pmcid,title,sha,x,y,full_text_file"])
+@pytest.mark.parametrize("name", ["9" * 1000, "a\0b"])
+def test_names_that_no_file_has(tmp_path: Path, columns: str, name: str) -> None:
+    """A paper whose full text has such a name is read without it."""
+    intake = Intake()
+    [document] = read(written(tmp_path, f"a,,t,,,,{name}", columns=columns), intake)
+    assert document.title == "t"
+    if columns == COLUMNS:
+        assert intake.notes == {"full text that is listed, but does not exist": 1}
+
+
 def test_a_csv_file_of_another_kind(tmp_path: Path) -> None:
     """The error names the missing column."""
     with pytest.raises(InputError, match=r"metadata\.csv:1: no id column: expected cord_uid"):

@@ -225,6 +225,7 @@ def test_unsupported_models_are_rejected(bert: Bert, tmp_path: Path) -> None:
         (changed(bert(), vocab_size=3), "vocabulary and weights do not match"),
         (bert(labels=5), "no supported head.*found a classifier with 5 logits"),
         (tmp_path / "bert-none", "no such model"),
+        (tmp_path / ("9" * 1000), "no such model"),
         (tmp_path, "not a model directory.*does not contain config.json"),
     ]
     for directory, message in cases:

@@ -6,10 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark import defaults
+from birchbark.artifact import can_exist
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.model_folder import fetched_models, is_hub_id, model_path
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.errors import CheckpointError, MissingPackageError
+from birchbark.errors import MAX_QUOTED, CheckpointError, MissingPackageError
 
 BUNDLED_MODELS = {
     name: Path(__file__).parent / "models" / name
@@ -83,13 +84,14 @@ def _module(model: str) -> str:
 
 
 def _directory(model: str) -> Path:
-    if Path(model).is_dir():
+    if can_exist(Path(model)) and Path(model).is_dir():
         return Path(model)
-    if is_hub_id(model) and model_path(model).is_dir():
+    on_hub = is_hub_id(model) and can_exist(model_path(model))
+    if on_hub and model_path(model).is_dir():
         return model_path(model)
     raise CheckpointError(
         "no such model",
-        where=model,
+        where=model[:MAX_QUOTED],
         wanted=f"a model directory, one of {', '.join(NAMED_MODELS)}, or a fetched model",
-        remedy=f"birchbark model fetch {model}, if it is on the hub" if is_hub_id(model) else "",
+        remedy=f"birchbark model fetch {model}, if it is on the hub" if on_hub else "",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from birchbark.artifact import can_exist
 from birchbark.checkpoint.json_files import read_any, read_object
 from birchbark.errors import CheckpointError
 
@@ -50,12 +51,13 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
         )
     for folder in folders:
         parts = PurePosixPath(folder).parts
-        if PurePosixPath(folder).is_absolute() or ".." in parts or len(parts) > 1:
+        outside = PurePosixPath(folder).is_absolute() or ".." in parts or len(parts) > 1
+        if outside or not can_exist(root / folder):
             raise CheckpointError(
-                "module outside the model directory",
+                "module outside the model directory" if outside else "no folder has this name",
                 where=str(path),
-                wanted="a folder in it",
-                found=folder[:80],
+                wanted="a folder in the model directory",
+                found=repr(folder)[:80],
             )
     if kinds[:1] == [STATIC] and kinds[1:] in ([], [NORMALIZE]):
         return list(zip(kinds, folders, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from birchbark.artifact import can_exist
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.weights import current_tensor_name, read_tensor_shapes
 from birchbark.errors import CheckpointError
@@ -48,7 +49,8 @@ def shard_names(path: Path) -> dict[str, set[str]]:
         raise CheckpointError("damaged index of weights: no weight_map", where=str(path))
     tensors: dict[str, set[str]] = {}
     for tensor, shard in weight_map.items():
-        if not isinstance(shard, str) or Path(shard).name != shard:
+        is_name = isinstance(shard, str) and Path(shard).name == shard
+        if not is_name or not can_exist(path.parent / shard):
             raise CheckpointError(
                 "damaged index of weights",
                 where=str(path),

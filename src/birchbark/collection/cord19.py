@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from birchbark.artifact import can_exist
 from birchbark.collection.files.open_below import open_files_in
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import (
@@ -163,13 +164,15 @@ def _early_files(row: Row, folder: Path) -> list[str]:
     paths = (
         [f"{place}/{name}" for name in names for place in (home, f"{home}/{home}")] if home else []
     )
-    return [path for path in paths if (folder / path).is_file()]
+    return [path for path in paths if can_exist(folder / path) and (folder / path).is_file()]
 
 
 def _body(folder: Path, files: list[str], intake: Intake) -> str:
     """Return the paragraphs of the first of `files` that exists; an empty string if none does."""
     root = folder.resolve()
     for number, name in enumerate(files, 1):
+        if not can_exist(folder / name):
+            continue
         file = (folder / name).resolve()
         if not file.is_relative_to(root):
             raise InputError("full text is outside the folder of the collection", where=name)
