@@ -20,12 +20,9 @@ import click
 
 from birchbark import (
     Index,
-    Interpolation,
     Query,
     Ranker,
     Run,
-    SearchStats,
-    Top,
     build_index,
     defaults,
     load_scorer,
@@ -35,7 +32,9 @@ from birchbark import (
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
-from birchbark.combine.interpolate import Scale
+from birchbark.combine.aggregate import Top
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.pipeline.answers.answer import SearchStats
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore

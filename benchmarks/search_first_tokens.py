@@ -13,8 +13,8 @@ from typing import Any
 from benchmarks.search_collections import Prepared
 from benchmarks.search_quality import means
 from benchmarks.search_rows import NewScorers, Vectors
-from birchbark import Index, Query, Ranking, Run, defaults
-from birchbark.records import Float32s
+from birchbark import Index, Query, Run, defaults
+from birchbark.records import Float32s, Ranking
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.store import ScoreStore
 

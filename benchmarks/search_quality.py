@@ -6,8 +6,9 @@ from typing import Any
 
 from benchmarks.search_collections import Prepared
 from benchmarks.search_rows import Row
-from birchbark import Ranking, Run, Searcher, defaults, measure
+from birchbark import Run, Searcher, defaults, measure
 from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.records import Ranking
 
 MEASURES = ("AP", "nDCG@10", f"R@{defaults.RERANKING_DEPTH}")
 Figures = dict[str, Any]

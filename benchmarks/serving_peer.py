@@ -14,8 +14,10 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sentence_transformers import CrossEncoder
 
-from birchbark import Index, IndexEngine, Top, defaults
+from birchbark import Index, defaults
 from birchbark.checkpoint.locate import locate
+from birchbark.combine.aggregate import Top
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.segment.sentences import sentences
 
 DEPTH, WEIGHT = 100, 0.4

@@ -119,11 +119,9 @@ MAY_IMPORT = {
     },
     "__init__": {
         "collection",
-        "segment",
         "index",
         "retrieve",
         "score",
-        "combine",
         "evaluate",
         "pipeline",
     },

@@ -392,7 +392,7 @@ REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "fields": (lambda i: FirstStage(fields=["contents"]), "fields is not a mapping"),
     "match": (
         lambda i: FirstStage(match="and"),
-        "match has the wrong type: expected birchbark.Match",
+        "match has the wrong type: expected birchbark.retrieve.match.Match",
     ),
     "model": (lambda i: FirstStage(model="bm25"), "not a weighting model"),
     "model of a field": (
@@ -478,7 +478,7 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     ),
     "an expansion": (
         lambda i: FirstStage(expansion=True),
-        "expansion has the wrong type: expected birchbark.RM3",
+        "expansion has the wrong type: expected birchbark.retrieve.rm3.RM3",
     ),
     "a class of models": (lambda i: FirstStage(BM25), "not a weighting model"),
     "a first stage": (

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+import birchbark
 from birchbark.errors import InputError
 
 T = TypeVar("T")
@@ -129,9 +130,10 @@ def choice_of(kind: type[E], value: object, name: str) -> E:
 def check_instance(value: object, kind: type, name: str) -> None:
     """Raise InputError unless a value is an instance of `kind`, which the message shows."""
     if not isinstance(value, kind):
+        module = "birchbark" if kind.__name__ in birchbark.__all__ else kind.__module__
         raise InputError(
             f"{name} has the wrong type",
-            wanted=f"birchbark.{kind.__name__}",
+            wanted=f"{module}.{kind.__name__}",
             found=shown(value),
         )
 

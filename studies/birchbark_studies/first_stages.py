@@ -7,26 +7,27 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import product
 
-import birchbark
-from birchbark import RM3, FirstStage, Index, InputError, Run, defaults, rank_queries
+from birchbark import FirstStage, Index, InputError, Run, defaults, rank_queries
 from birchbark.evaluate.mixtures import cross_validated_run
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.evaluate.tune import check_weightings
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rm3 import RM3
 from birchbark.section import Section
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.recipe import Recipe, RM3Choices
 from birchbark_studies.workspace import Workspace
 
 MAX_RM3 = 1_000  # combinations of parameters to try, each of which ranks all queries
-FIRST_STAGES = GIVEN, BM25, BM25_RM3 = "first stage", "BM25", "BM25+RM3"
+FIRST_STAGES = GIVEN, BY_BM25, BY_RM3 = "first stage", "BM25", "BM25+RM3"
 
 
-def read_bm25(section: Section) -> birchbark.BM25:
+def read_bm25(section: Section) -> BM25:
     """Read the keys k1, b and idf_documents. Raises InputError if one is out of range."""
     k1, b = section.number("k1", defaults.BM25_K1), section.number("b", defaults.BM25_B)
     idf_documents = section.text("idf_documents", defaults.IDF_DOCUMENTS)
     try:
-        return birchbark.BM25(k1, b, idf_documents)
+        return BM25(k1, b, idf_documents)
     except InputError as fault:
         raise fault.at(section.where()) from None
 
@@ -86,15 +87,15 @@ def first_stages(
         stage = FirstStage(recipe.bm25, expansion=expansion)
         return rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
 
-    runs = {BM25: rank(None, BM25)}
+    runs = {BY_BM25: rank(None, BY_BM25)}
     if rm3:
         variants = recipe.rm3.variants
-        ranked = [rank(variant, BM25_RM3) for variant in variants]
-        runs[BM25_RM3] = ranked[0]
+        ranked = [rank(variant, BY_RM3) for variant in variants]
+        runs[BY_RM3] = ranked[0]
         if len(variants) > 1:
             folds = collection.folds_or_random(defaults.TUNING_FOLDS, recipe.seed)
-            runs[BM25_RM3], _, chosen = cross_validated_run(
-                ranked, collection.qrels, folds, recipe.rm3.measure, BM25_RM3
+            runs[BY_RM3], _, chosen = cross_validated_run(
+                ranked, collection.qrels, folds, recipe.rm3.measure, BY_RM3
             )
             for number, row in enumerate(chosen, 1):
                 told = ", ".join(f"{name} {value}" for name, value in asdict(variants[row]).items())

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from birchbark import BM25, RM3, InputError
+from birchbark import InputError
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rm3 import RM3
 from birchbark.show.table import Column, Group
 from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.comparison import Comparison

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from birchbark import BM25
 from birchbark.artifact import read_json
 from birchbark.errors import ArtifactError
 from birchbark.evaluate.significance import Difference
+from birchbark.retrieve.bm25 import BM25
 from birchbark.show.plot import Bars, Curves, Dots, Plot, Point, Scatter
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
 

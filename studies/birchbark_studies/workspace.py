@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import birchbark
-from birchbark import Index, InputError, Schema, build_index, defaults, load_scorer
+from birchbark import Index, InputError, build_index, defaults, load_scorer
 from birchbark.artifact import (
     discard,
     files_in,
@@ -26,6 +26,7 @@ from birchbark.collection.data_files import data_fingerprint
 from birchbark.collection.parsing.intake import Intake
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import ArtifactError
+from birchbark.index.build_index import Schema
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer

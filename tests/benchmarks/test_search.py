@@ -18,8 +18,11 @@ from benchmarks.search_quality import measure_row
 from benchmarks.search_report import report
 from benchmarks.search_rows import BM25, DEFAULTS, ROWS, NewScorers, Row, Vectors
 from benchmarks.search_times import TimedSearch
-from birchbark import Index, Interpolation, Max, Ranker, Ranking, defaults, rerank
+from birchbark import Index, Ranker, defaults, rerank
+from birchbark.combine.aggregate import Max
+from birchbark.combine.interpolate import Interpolation
 from birchbark.pipeline.stored.precompute import STATIC, VECTORS
+from birchbark.records import Ranking
 from birchbark.segment.whole import whole
 from conftest import DOCUMENTS
 

@@ -53,7 +53,8 @@ def _others_with(error: click.NoSuchOption) -> list[str]:
     group = error.ctx and error.ctx.parent
     if not group or not group.parent or not isinstance(group.command, click.Group):
         return []
-    commands = {name: group.command.get_command(group, name) for name in group.command.commands}
+    names = group.command.list_commands(group)
+    commands = {name: group.command.get_command(group, name) for name in names}
     return [
         f"{group.command_path} {name}"
         for name, command in commands.items()

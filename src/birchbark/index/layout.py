@@ -272,7 +272,10 @@ def index_beside(folder: Path) -> Path:
 def _no_index(directory: Path) -> str:
     """Say what to do about a path that is no index."""
     if (directory / SHARDS).exists():
-        return "it is divided into shards: birchbark.open_writer changes such an index"
+        return (
+            "it is divided into shards: birchbark.index.sharded_writer.open_writer changes such an "
+            "index"
+        )
     beside = index_beside(directory)
     if (beside / MANIFEST).exists():
         return f"the index of this folder is {beside}"

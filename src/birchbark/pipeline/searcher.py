@@ -82,7 +82,8 @@ class Searcher:
     cached in memory (100 MB per model). Neither changes a score.
 
         from dataclasses import replace
-        from birchbark import Searcher, Top
+        from birchbark import Searcher
+        from birchbark.combine.aggregate import Top
 
         searcher = Searcher("notes.index")
         for hit in searcher.search("can I get my money back", top=3).hits:

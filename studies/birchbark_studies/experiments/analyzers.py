@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from birchbark import FirstStage, Index, InputError, Run, Schema, defaults, rank_queries
+from birchbark import FirstStage, Index, InputError, Run, defaults, rank_queries
 from birchbark.checkpoint.locate import load_vocabulary, open_named
+from birchbark.index.build_index import Schema
 from birchbark.index.describe import describe
 from birchbark.index.layout import CONTENTS
 from birchbark.section import Section

@@ -14,9 +14,11 @@ from itertools import chain
 from random import Random
 from statistics import fmean
 
-from birchbark import InputError, LoadedModels, Query, Searcher, build_index, defaults, open_writer
+from birchbark import InputError, Query, Searcher, build_index, defaults
 from birchbark.checkpoint.locate import open_named
+from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.stored.static_vectors import static_vectors
 from birchbark.pipeline.upkeep.update_index import attach
 from birchbark.section import Section

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from birchbark import FirstStage, Index, InputError, Run, Schema, rank_query
+from birchbark import FirstStage, Index, InputError, Run
 from birchbark.checkpoint.locate import locate
+from birchbark.index.build_index import Schema
+from birchbark.retrieve.first_stage import rank_query
 from birchbark.score.masked_lm import MaskedLanguageModel
 from birchbark.section import Section
 from birchbark.show.table import Column, Heading, build_tables
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.comparison import measure_columns
 from birchbark_studies.experiments.trained.model_experiment import ModelExperiment
-from birchbark_studies.first_stages import BM25, FIRST_STAGES, first_stages
+from birchbark_studies.first_stages import BY_BM25, FIRST_STAGES, first_stages
 from birchbark_studies.models import Models
 from birchbark_studies.outcome import Outcome, check_run_names
 from birchbark_studies.query_variants import (
@@ -79,7 +81,7 @@ class QueryReformulationExperiment(ModelExperiment):
         collections = [workspace.open(files) for files in recipe.collections]
         prepared = self.compared.prepare(workspace)
         runs = {c.name: self._rank(recipe, workspace, c, prepared.paths) for c in collections}
-        comparison = recipe.comparison(BM25)
+        comparison = recipe.comparison(BY_BM25)
         groups = [
             comparison.group(collection.name, collection.qrels, runs[collection.name].values())
             for collection in collections

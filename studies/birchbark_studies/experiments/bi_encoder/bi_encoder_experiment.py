@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark import CandidateScores, FirstStage, InputError, Run, Schema, measure, rank_queries
+from birchbark import FirstStage, InputError, Run, measure, rank_queries
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.checkpoint.locate import locate, open_named
+from birchbark.index.build_index import Schema
 from birchbark.retrieve.first_stage import matching_ids
-from birchbark.retrieve.vector_match import parse_vector_match
+from birchbark.retrieve.vector_match import CandidateScores, parse_vector_match
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Plot

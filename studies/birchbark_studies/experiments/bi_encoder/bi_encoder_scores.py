@@ -9,9 +9,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark import Document, Index, InputError, Qrels, Query, Ranking, Run
+from birchbark import Document, Index, InputError, Qrels, Query, Run
 from birchbark.checkpoint.heads import Pooling
-from birchbark.records import Float32s
+from birchbark.records import Float32s, Ranking
 from birchbark.segment.by_name import Segmenter
 from birchbark_studies.layer_encoder import LayerEncoder
 from birchbark_studies.workspace import Workspace

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from birchbark import InputError, Qrels, Query, Run, Schema
+from birchbark import InputError, Qrels, Query, Run
 from birchbark.evaluate.mixtures import mixed_run
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning, tune
+from birchbark.index.build_index import Schema
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.experiments.evidence.evidence_scores import (
     Best,

@@ -9,28 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from birchbark import (
-    Hit,
-    Index,
-    IndexEngine,
-    InputError,
-    Interpolation,
-    Query,
-    Ranker,
-    Ranking,
-    Run,
-    Sum,
-    defaults,
-    read_run,
-)
+from birchbark import Index, InputError, Query, Ranker, Run, defaults, read_run
 from birchbark.collection.parsing.lines import binary_lines
 from birchbark.collection.segment_scores import Scores, read_segment_scores
-from birchbark.combine.aggregate import aggregate, parse_aggregation
-from birchbark.combine.interpolate import Scale, scale_scores
+from birchbark.combine.aggregate import Sum, aggregate, parse_aggregation
+from birchbark.combine.interpolate import Interpolation, Scale, scale_scores
 from birchbark.evaluate.mixtures import evidence_candidates
 from birchbark.evaluate.tune import Candidates
+from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.reading.reader import RankerReaders
 from birchbark.pipeline.reading.topk import score_documents
+from birchbark.records import Ranking
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.text.analyzer import analyzer

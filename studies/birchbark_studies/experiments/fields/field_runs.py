@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from birchbark import FirstStage, Index, InputError, Qrels, Query, Run, Schema, rank_query
+from birchbark import FirstStage, Index, InputError, Qrels, Query, Run
 from birchbark.evaluate.tune import Candidates, Tuning, simplex_grid, tune
-from birchbark.retrieve.first_stage import match_ratio
+from birchbark.index.build_index import Schema
+from birchbark.retrieve.first_stage import match_ratio, rank_query
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.experiments.fields.field_settings import TUNED, FieldSettings
 from birchbark_studies.recipe import Recipe

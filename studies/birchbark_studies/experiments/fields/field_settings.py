@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from birchbark import FirstStage, InputError, Match, defaults
+from birchbark import FirstStage, InputError, defaults
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.evaluate.tune import simplex_grid
-from birchbark.retrieve.match import parse_match
+from birchbark.retrieve.match import Match, parse_match
 from birchbark.section import Section
 from birchbark.text.analyzer import NORMALISERS
 from birchbark_studies.outcome import check_run_names

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from birchbark import BirchbarkError, LoadedModels, Ranker
+from birchbark import BirchbarkError, Ranker
 from birchbark.checkpoint.locate import open_named
 from birchbark.device.torch_session import session_factory
 from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.stage_options import NONE, StageOptions
 from birchbark.score.precision import Precision
 from birchbark_studies.workspace import Workspace

@@ -13,15 +13,15 @@ from birchbark import (
     Query,
     Ranker,
     Run,
-    Schema,
-    SearchStats,
     load_scorer,
-    open_engine,
-    open_writer,
     rank_queries,
     rerank,
 )
+from birchbark.index.build_index import Schema
+from birchbark.index.sharded_writer import open_writer
+from birchbark.pipeline.answers.answer import SearchStats
 from birchbark.pipeline.load_rankers import with_score_caches
+from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import RerankedQuery
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.score.scorer import Scorer

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from birchbark import FirstStage, Index, InputError, Run, Schema, rank_queries
+from birchbark import FirstStage, Index, InputError, Run, rank_queries
 from birchbark.checkpoint.locate import locate
+from birchbark.index.build_index import Schema
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS
 from birchbark.retrieve.first_stage import matching_ids
 from birchbark.retrieve.match import ALL, parse_match

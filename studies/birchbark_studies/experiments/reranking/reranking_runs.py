@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark import Index, IndexEngine, Max, Qrels, Query, Ranker, Ranking, Run
+from birchbark import Index, Qrels, Query, Ranker, Run
+from birchbark.combine.aggregate import Max
 from birchbark.pipeline.reading.reader import RankerReaders
 from birchbark.pipeline.reading.topk import score_documents
+from birchbark.records import Ranking
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from birchbark import InputError, Match
+from birchbark import InputError
 from birchbark.checkpoint.heads import POOLING_MODES
-from birchbark.retrieve.match import ALL, parse_match
+from birchbark.retrieve.match import ALL, Match, parse_match
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark_studies.models import Models

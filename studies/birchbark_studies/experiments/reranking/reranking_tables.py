@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from birchbark import InputError, Qrels, Ranking, Run, measure
+from birchbark import InputError, Qrels, Run, measure
 from birchbark.evaluate.grades import grades_at
 from birchbark.evaluate.significance import Difference, compare
+from birchbark.records import Ranking
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import (
     Cell,
