@@ -192,6 +192,7 @@ def test_the_given_encoding_is_used(tmp_path: Path) -> None:
         ("shift_jis", "白樺の樹皮は白く、簡単に剥がれます。"),
         ("gb18030", "白桦树的树皮是白色的，很容易剥落。"),
         ("utf-16-le", "The bark of the birch is white."),  # without a byte order mark
+        ("utf-16-be", "Кора берёзы белая и легко отделяется от ствола."),
     ],
 )
 def test_other_encodings_are_detected(tmp_path: Path, encoding: str, text: str) -> None:
@@ -200,6 +201,16 @@ def test_other_encodings_are_detected(tmp_path: Path, encoding: str, text: str) 
     intake = Intake()
     assert [d.text for d in read(tmp_path, intake)] == [text, "weiß"]
     assert [note.startswith("not in UTF-8; read as") for note in intake.notes] == [True]
+
+
+def test_a_stray_nul_is_no_evidence_of_utf_16(tmp_path: Path) -> None:
+    """The words around it are found; a file in another encoding that has one is refused."""
+    text = b"A \0canoe of birch bark.\n\nIt rides\tthe ri\xad\nver."
+    fill(tmp_path, {"a.txt": text.replace(b"\xad", b""), "b.txt": text})
+    intake = Intake(skip_bad=True)
+    [document] = read(tmp_path, intake)
+    assert document.text == text.decode("ascii", "ignore")
+    assert [str(error).count("b.txt:3: wrong encoding") for error in intake.skipped] == [1]
 
 
 def test_a_few_bytes_may_be_in_windows_1252(tmp_path: Path) -> None:

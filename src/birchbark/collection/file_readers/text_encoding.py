@@ -32,6 +32,8 @@ _META = re.compile(
 )
 _PROBE = bytes(range(32, 127)).replace(b"\\", b"\\n\n")  # a backslash is no escape
 _UPPER_HALF = bytes(range(128, 256))
+_PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
+_CONTROLS = bytes(set(range(32)) - set(_PRINTABLE))
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not in UTF-8, decoded by surrogateescape
 
@@ -51,8 +53,10 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
     if text is None and markup:
         text = decode_as_declared(raw, declared_encoding(raw))
     if text is None and intake.encoding == defaults.ENCODING:
-        text = _as_utf8(raw, intake) if b"\0" not in raw else None
-        text = text if text is not None else _by_detection(raw, intake)
+        wide = _may_be_utf16(raw)
+        text = None if wide else _as_utf8(raw, intake)
+        if text is None and (wide or b"\0" not in raw):
+            text = _by_detection(raw, intake)
     recoded = raw if text is None else text.encode(errors="surrogatepass")
     lines = [line.rstrip(b"\r") for line in recoded.removesuffix(b"\n").split(b"\n")]
     encoding = intake.encoding if text is None else "utf-8"
@@ -109,6 +113,19 @@ def _by_mark(raw: bytes, path: Path) -> str | None:
             wanted=f"{encoding.removesuffix('-sig').upper()}, as its byte order mark says",
             found=f"invalid bytes at position {error.start + 1} of the file",
         ) from None
+
+
+def _may_be_utf16(raw: bytes) -> bool:
+    """Whether a file without a byte order mark may be in UTF-16; a few NULs alone are no evidence.
+
+    In UTF-16, every second byte of most alphabets is a control character, and fewer than three in
+    four bytes of all others are printable in ASCII.
+    """
+    if b"\0" not in raw:
+        return False
+    controls = len(raw) - len(raw.translate(None, _CONTROLS))
+    printable = len(raw) - len(raw.translate(None, _PRINTABLE))
+    return 8 * controls >= len(raw) or 4 * printable < 3 * len(raw)
 
 
 def _as_utf8(raw: bytes, intake: Intake) -> str | None:
