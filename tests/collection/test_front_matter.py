@@ -53,7 +53,7 @@ def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> No
 @pytest.mark.parametrize(
     "text",
     ["a: b\n---\n", "---\n\na: never closed\n", "---\nA sentence.\n---\n", "+++\nno toml\n+++\n",
-     "---\n---\nx", "--- \n- a\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
+     "---\n---\nx", "--- \n- a\n---\nx", "---\ntitle: a\ntitle: b\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
 )  # fmt: skip
 def test_what_is_no_front_matter_stays(text: str) -> None:
     """Line by line."""
@@ -70,6 +70,10 @@ def test_what_is_no_front_matter_stays(text: str) -> None:
         ('k: "\\ud800"', "?"),
         ('k: "no end', "no end"),
         ("k: 'it''s'", "it's"),
+        ("k: 'it''s' # c", "it's"),
+        ("k: 'a' and \"b\" # c", "'a' and \"b\""),
+        ('k: "a" and more', '"a" and more'),
+        ("k: ['a' b, \"c\" d]", "'a' b, \"c\" d"),
         ("k: [a, 'b, c', \"d\"]", "a, b, c, d"),
         ("k: [a,\n  b]", "a, b"),
         ("k:\n  - a\n  - 'b'", "a, b"),

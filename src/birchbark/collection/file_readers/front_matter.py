@@ -49,13 +49,15 @@ def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
 
 
 def _of_yaml(lines: list[str]) -> Fields | None:
-    """Return the fields; None if there are none, or a line belongs to no field."""
+    """Return the fields; None if there are none, a line belongs to none, or one stands twice."""
     values: dict[str, list[str]] = {}
     name = ""
     for line in lines:
         found = _KEY.fullmatch(line.rstrip())
         if found:
             name = found[2].strip()
+            if name in values:
+                return None
             values[name] = [found[3] or ""]
         elif not line.strip() or line[0] in " \t" or line.startswith(("- ", "#")) or line == "-":
             values.setdefault(name, []).append("" if line.startswith("#") else line.rstrip())
@@ -88,19 +90,24 @@ def _block(lines: list[str], *, folded: bool) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without quotation marks or, if it has none, without a comment."""
+    """Return a text without the quotation marks around it, and without a comment."""
     text = text.strip()
-    if text.startswith('"'):
-        quoted = _QUOTED.match(text)
+    if (quoted := _QUOTED.match(text)) and _ends(text, quoted.end()):
         try:
-            unquoted = str(loads(quoted[0])) if quoted else text.strip('"')
+            unquoted = str(loads(quoted[0]))
             return unquoted.encode(errors="replace").decode()  # \ud800 alone is no character
         except ValueError:  # an escape that JSON does not have
             return text.strip('"')
-    if text.startswith("'"):
-        return text[1 : text.rfind("'")].replace("''", "'") if text.count("'") > 1 else text
+    end = text.rfind("'")
+    if text.startswith("'") and end and _ends(text, end + 1):
+        return text[1:end].replace("''", "'")
     text = _COMMENT.sub("", text).strip()
     return "" if text in ("~", "null") else text
+
+
+def _ends(text: str, at: int) -> bool:
+    """Whether a value ends at this character: at most a comment follows."""
+    return not _COMMENT.sub("", text[at:]).strip()
 
 
 def _of_toml(lines: list[str]) -> Fields | None:
