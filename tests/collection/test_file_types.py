@@ -236,6 +236,13 @@ def test_the_delimiter_that_excel_states(tmp_path: Path) -> None:
     assert table(tmp_path, "sep=;\nname;price\nwidget;12\n") == ["name: widget; price: 12"]
 
 
+def test_an_immense_cell_is_refused(tmp_path: Path) -> None:
+    """By its limit, not by an error of Python's."""
+    (tmp_path / "a.csv").write_text("a" * 200_000)
+    with pytest.raises(InputError, match=r"a\.csv: not a table: field larger than field limit"):
+        list(read_folder(tmp_path, Intake(skip_bad=False)))
+
+
 def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
     """It does not swallow the rows after it."""
     rows = table(tmp_path, 'id\ttext\n1\t"No end\n2\tb\n', "t.tsv")

@@ -52,8 +52,9 @@ def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["a: b\n---\n", "---\n\na: never closed\n", "---\nA sentence.\n---\n", "+++\nno toml\n+++\n",
-     "---\n---\nx", "--- \n- a\n---\nx", "---\ntitle: a\ntitle: b\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
+    ["---\na: b\na: c\n---\nx",
+     "a: b\n---\n", "---\n\na: never closed\n", "---\nA sentence.\n---\n", "+++\nno toml\n+++\n",
+     "---\n---\nx", "--- \n- a\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
 )  # fmt: skip
 def test_what_is_no_front_matter_stays(text: str) -> None:
     """Line by line."""

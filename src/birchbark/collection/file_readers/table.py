@@ -28,8 +28,8 @@ def read_table(file: File) -> Fields:
     stated = _EXCEL.fullmatch(lines[0].rstrip()) if lines else None
     if stated:  # Excel's first line, which names the delimiter
         lines = lines[1:]
-    delimiter = stated[1] if stated else _delimiter(lines)
     try:
+        delimiter = stated[1] if stated else _delimiter(lines)
         rows = [row for row in _rows(lines, delimiter) if any(row)]
     except csv.Error as error:
         raise InputError(f"not a table: {error}") from error
