@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("BIRCHBARK_DATA", ROOT.parent / "shared" / "data"))
 
 
 class Child:

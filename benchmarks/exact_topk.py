@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks.children import DATA
 from birchbark import (
     Index,
     Query,
@@ -44,7 +45,7 @@ FIRST_STAGE = tuple(i / 10 for i in range(1, 10))
 
 
 @click.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
+@click.option("--data", type=click.Path(path_type=Path), default=DATA / "time", show_default=True)
 @click.option("--model", default=defaults.MODEL, show_default=True)
 @click.option(
     "--scores",

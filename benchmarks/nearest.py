@@ -26,7 +26,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.children import say
+from benchmarks.children import DATA, say
 from benchmarks.first_stage import machine
 from birchbark import Document, Index, IndexWriter, build_index, load_scorer
 from birchbark.collection.documents import read_collection
@@ -133,7 +133,7 @@ LIBRARIES = (
 
 
 @click.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True), required=True)
+@click.option("--data", type=click.Path(path_type=Path), default=DATA, show_default=True)
 @click.option("--vectors", "cache", type=click.Path(path_type=Path), help="Cache of vectors, .npy.")
 @click.option("--count", default=COUNT, show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")

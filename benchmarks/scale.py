@@ -47,7 +47,7 @@ BIRCHBARK = (sys.executable, "-m", "birchbark")
 
 @click.command()
 @click.option("--documents", default=10_000_000, show_default=True)
-@click.option("--work", type=click.Path(path_type=Path), required=True, help="Scratch folder.")
+@click.option("--work", type=click.Path(path_type=Path), default="scale-work", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown.  [default: stdout]")
 def main(documents: int, work: Path, output: Path | None) -> None:
     """Measure, and write the report."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from benchmarks.children import ROOT, Child, say
+from benchmarks.children import DATA, ROOT, Child, say
 from benchmarks.first_stage import machine
 from benchmarks.score_engines import SCORE_ENGINES
 from benchmarks.score_model import PLAIN, QUANTISED, write_model
@@ -26,7 +26,6 @@ from benchmarks.score_pairs import Requests, load_workloads
 from benchmarks.score_report import report
 
 Figures = dict[str, Any]
-DATA = Path(os.environ.get("BIRCHBARK_DATA", ROOT.parent / "shared" / "data"))
 FOLDER = click.Path(path_type=Path)
 
 

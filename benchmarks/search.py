@@ -10,19 +10,17 @@ present models.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from benchmarks.children import ROOT
+from benchmarks.children import DATA
 from benchmarks.search_parts import PARTS, Benchmark
 from benchmarks.search_report import report
 from benchmarks.search_times import FEWEST
 
-DATA = Path(os.environ.get("BIRCHBARK_DATA", ROOT.parent / "shared" / "data"))
 FOLDER = click.Path(path_type=Path)
 
 

@@ -55,7 +55,7 @@ def _conditions(figures: Figures) -> Iterator[str]:
         named = ", ".join(f"{name} {number}" for name, number in versions.items())
         yield (
             f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB; Python "
-            f"{machine['python']}, {named}. Made by `make bench-search`."
+            f"{machine['python']}, {named}. Made by `make bench NAME=search`."
         )
         yield ""
     counts = ", ".join(f"{name} ({rows['queries']})" for name, rows in figures["quality"].items())

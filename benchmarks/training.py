@@ -20,9 +20,9 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.children import Child, say
+from benchmarks.children import DATA, Child, say
 from benchmarks.first_stage import machine
-from benchmarks.score import DATA, FOLDER
+from benchmarks.score import FOLDER
 from benchmarks.score_model import write_model
 from benchmarks.score_pairs import Requests, load_workloads
 from benchmarks.training_engines import BASE, BATCH, MAX_TOKENS, OURS, SEED, TRAINING_ENGINES
@@ -61,7 +61,7 @@ def main(
     requested = [name for name in TRAINING_ENGINES if name in (names or TRAINING_ENGINES)]
     engines = [name for name in requested if TRAINING_ENGINES[name].installed]
     if not engines:
-        raise click.ClickException("nothing to measure; pip install 'birchbark[bench-train]'")
+        raise click.ClickException("nothing to measure; pip install 'birchbark[bench]'")
     folder = (work / "training").resolve()
     write_model(folder / "model")
     workloads = load_workloads(data, share, seed)

@@ -51,7 +51,7 @@ def main(pairs: int, seed: int, source: Path | None, work: Path, output: Path | 
     }
     installed = [name for name, loop in LOOPS.items() if loop.installed]
     if not installed:
-        raise click.ClickException("nothing to measure; pip install 'birchbark[bench-train]'")
+        raise click.ClickException("nothing to measure; pip install 'birchbark[bench]'")
     rows = {}
     for name in installed:
         caches = folder / "caches"

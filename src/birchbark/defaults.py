@@ -18,8 +18,8 @@ EMBEDDING_BASE: Final = "all-MiniLM-L6-v2"  # in a Python package of its own
 HUB_REVISION: Final = "main"
 DEVICE: Final = "cpu"
 PRECISION: Final[Literal["auto", "fp32", "int8"]] = "auto"
-# Computed in int8 by `auto`; `make bench-search` compares it. As the main scorer, an embedding is
-# not.
+# Computed in int8 by `auto`; `make bench NAME=search` compares it. As the main scorer, an
+# embedding is not.
 INT8_MODELS: Final = (MODEL, SMALL_MODEL)
 INT8_EMBEDDINGS: Final = (EMBEDDING,)
 
@@ -65,7 +65,7 @@ FIRST_STAGE_SCALE: Final[Literal["raw", "max", "minmax"]] = "max"
 FUSED_BY: Final[Literal["ranks", "scores"]] = "ranks"
 RANK_CONSTANT: Final = 60.0  # Cormack, Clarke and Büttcher 2009
 EMBEDDING_WEIGHT: Final = 0.5  # unless the model states another one
-READ_SEGMENTS: Final = "3"  # of each document; `make bench-search` compares plans
+READ_SEGMENTS: Final = "3"  # of each document; `make bench NAME=search` compares plans
 READ_DOCUMENTS: Final = "all"
 READ_PAIRS: Final = "30"
 EMBED_SEGMENTS: Final = "2"  # of each document without stored vectors

@@ -69,7 +69,7 @@ def test_tau_counts_pairs() -> None:
 
 @pytest.mark.slow
 def test_the_script_measures_installed_engines(tmp_path: Path) -> None:
-    """birchbark always; peers if `pip install 'birchbark[bench-score]'` has installed them."""
+    """birchbark always; peers if `pip install 'birchbark[bench]'` has installed them."""
     small = ["--share", "0.02", "--rounds", "1", "--work", str(tmp_path), "--data", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.score", *small, "--output", str(tmp_path / "table.md")],

@@ -78,7 +78,7 @@ def test_the_report_compares_losses() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(
     not all(engine.installed for engine in TRAINING_ENGINES.values()),
-    reason="the extra bench-train is not installed",
+    reason="the extra bench is not installed",
 )
 def test_the_script_measures_every_loop(tmp_path: Path) -> None:
     """The losses of both loops agree on the same batches."""
@@ -111,4 +111,4 @@ def test_without_torch_nothing_is_measured(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "birchbark[bench-train]" in done.stderr
+    assert "birchbark[bench]" in done.stderr

@@ -1,6 +1,6 @@
 """Does the page behave as users expect? It is driven in Chromium, if that is installed.
 
-`make test-page` installs Playwright; Chromium is the system's.
+`make slow` installs Playwright; Chromium is the system's.
 """
 
 from __future__ import annotations
