@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,20 @@ def test_skipped_records_are_collected(faults: list[str]) -> None:
     for fault in faults:
         intake.bad(InputError(fault))
     assert [error.what for error in intake.skipped] == faults
+
+
+def test_skipped_records_keep_nothing_else_in_memory() -> None:
+    """Not the frames in which they were found, with the record and the whole reader."""
+    intake = Intake(skip_bad=True)
+    try:
+        json.loads("{")
+    except ValueError as broken:
+        try:
+            raise InputError("broken JSON") from broken
+        except InputError as error:
+            intake.bad(error)
+    [skipped] = intake.skipped
+    assert (skipped.__traceback__, skipped.__context__, skipped.__cause__) == (None, None, None)
 
 
 @given(st.lists(st.sampled_from("abc")))

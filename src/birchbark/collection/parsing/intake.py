@@ -48,7 +48,9 @@ class Intake:
         if not skip:
             error.remedy = error.remedy or self.remedy
             raise error
-        self.skipped.append(error)
+        # Not the frames that it passed, with all their values: there may be millions of errors.
+        error.__context__ = error.__cause__ = None
+        self.skipped.append(error.with_traceback(None))
 
     def note(self, text: str) -> None:
         """Count an observation, which the user sees once with its count."""
