@@ -39,6 +39,9 @@ def test_damaged_heads_and_lengths_are_errors(tmp_path: Path) -> None:
     damaged += [whole + b"x", whole.replace(b"(100,)", b"(101,)"), whole.replace(b"<i4", b"<i8")]
     damaged += [whole.replace(b"'<i4'", b"'|O8'"), whole.replace(b"NUMPY", b"NUMPX")]
     damaged.append(whole.replace(b"(100,)", b"9" * 4301 + b","))
+    digits = b"9" * 57 + b"x"  # which could be divided into numbers in very many ways
+    damaged.append(whole.replace(b"(100,), }" + b" " * 50, b"(" + digits))
+    assert damaged[-1] != whole
     for content in damaged:
         (tmp_path / "b.npy").write_bytes(content)
         with pytest.raises((ValueError, TypeError)):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '(?P<dtype>[<|>][a-zA-Z]\d{1,3})', 'fortran_order': (?P<fortran>True|False), "
-    rb"'shape': \((?P<shape>(?:\d{1,18},? ?)*)\), \} *\n"
+    rb"'shape': \((?P<shape>(?:\d{1,18}(?:, ?|(?=\))))*)\), \} *\n"
 )
 
 
