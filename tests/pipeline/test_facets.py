@@ -64,3 +64,12 @@ def test_examples_are_titles_that_read_like_queries(tmp_path: Path) -> None:
     expected = ["How birch bark is made", "Rivers of the north", "Bees and flowers"]
     assert example_queries(index) == expected
     assert example_queries(index, 2) == expected[:2]
+
+
+def test_very_deep_paths_count_to_a_depth() -> None:
+    """The work does not grow with the square of a path's length."""
+    deep = "/".join("abcdefghijklmnopqrst") + "/x"
+    paths = [deep, "a/y", "z", "a/" * 2_048 + "x"]
+    documents = [Document(str(n), {"path": path}) for n, path in enumerate(paths)]
+    (facet,) = count_facets(documents, ["path"])
+    assert [value for value, _ in facet.values] == ["a/*", "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/*"]

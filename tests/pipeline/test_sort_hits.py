@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,9 @@ def test_a_field_that_no_hit_has_is_refused() -> None:
         InputError, match="no hit has the field 'yaer' to sort by: expected text or"
     ):
         sorted_by_field(answer, "-yaer")
+    many = replace(answer.hits[0].document, fields={f"f{n:03}": "1" for n in range(900)})
+    with pytest.raises(InputError, match="or f019 or another"):
+        sorted_by_field(replace(answer, hits=(replace(answer.hits[0], document=many),)), "yaer")
     assert sorted_by_field(answer, "yaer", complete=False) == answer
     assert sorted_by_field(answer_of([]), "yaer") == answer_of([])
 

@@ -13,6 +13,8 @@ from birchbark.retrieve.filters import filter_of
 MAX_VALUES = 12  # of a field
 MAX_FOLDERS = 60  # of paths
 PATH = "path"  # the field whose values are divided by their folders
+MOST_LEVELS = 16  # of folders in each other that are counted
+MOST_PATH = 4_096  # characters, as systems allow; a longer one has no folders
 DATE = re.compile(r"(\d{4})-\d\d")
 
 
@@ -54,14 +56,14 @@ def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list
 
 
 def _folders(paths: Sequence[str]) -> Counter[str]:
-    """Count the paths in each folder and below it.
+    """Count the paths in each folder and below it, to a depth of 16.
 
     Left out are folders with all paths, folders with no path that is not in a single one of their
     subfolders, and those whose names have a meaning in filters.
     """
     counts: Counter[str] = Counter()
     for path in paths:
-        names = path.split("/")[:-1]
+        names = path.split("/", MOST_LEVELS)[:-1] if len(path) <= MOST_PATH else []
         counts.update("/".join(names[:depth]) for depth in range(1, len(names) + 1))
     parents = {folder: folder.rpartition("/")[0] for folder in counts}
     single = {parent for folder, parent in parents.items() if counts[folder] == counts[parent]}

@@ -9,6 +9,8 @@ from birchbark.errors import InputError
 from birchbark.index.part import as_number
 from birchbark.pipeline.answers.answer import Answer, Hit
 
+MOST_NAMES = 20  # of fields in a message
+
 
 def sorted_by_field(answer: Answer, order: str, *, complete: bool = True) -> Answer:
     """Return the answer with the same hits, in the order of a field of their documents.
@@ -40,9 +42,8 @@ def sorted_by_field(answer: Answer, order: str, *, complete: bool = True) -> Ans
     with_value = [hit for hit in answer.hits if value(hit)]
     if complete and answer.hits and not with_value:
         names = sorted({name for hit in answer.hits for name in hit.document.fields})
-        raise InputError(
-            f"no hit has the field {name!r} to sort by", wanted=" or ".join(names) or "no field"
-        )
+        wanted = " or ".join([*names[:MOST_NAMES], *(["another"] if names[MOST_NAMES:] else [])])
+        raise InputError(f"no hit has the field {name!r} to sort by", wanted=wanted or "no field")
     without = [hit for hit in answer.hits if not value(hit)]
     hits = (*sorted(with_value, key=key, reverse=order.startswith("-")), *without)
     return replace(answer, hits=hits)
