@@ -77,6 +77,8 @@ class StrictRequest(BaseModel):
     def _few_fields(cls, values: Any) -> Any:
         """Refuse an object with very many fields, of which each could be an error of its own."""
         within = [values, *values.values()] if isinstance(values, dict) else []
+        for items in within[1:]:
+            within += items if isinstance(items, list) else []
         if any(isinstance(one, dict) and len(one) > MOST_FIELDS for one in within):
             raise PydanticCustomError("too_many_fields", f"over {MOST_FIELDS:,} fields")
         return values

@@ -145,11 +145,18 @@ def search_routes(service: Service) -> APIRouter:
     @routes.post("/documents", tags=["documents"])
     async def add(body: DocumentsRequest) -> WriteResponse:
         """Add documents, all or none. When the response arrives, they are on disk."""
-        documents = [Document.from_dict(fields) for fields in body.documents]
-        for document in documents:
-            if len(document.doc_id) > MAX_ID_CHARACTERS:
-                raise InputError("id is too long", wanted=f"at most {MAX_ID_CHARACTERS} characters")
-        return await service.write(documents)
+
+        def read(seconds: float, on_step: Callable[[], None]) -> list[Document]:
+            documents = []
+            for fields in body.documents:
+                on_step()
+                documents.append(Document.from_dict(fields))
+                if len(documents[-1].doc_id) > MAX_ID_CHARACTERS:
+                    wanted = f"at most {MAX_ID_CHARACTERS} characters"
+                    raise InputError("id is too long", wanted=wanted)
+            return documents
+
+        return await service.write(await service.run_quick(read))
 
     @routes.delete("/documents/{doc_id:path}", tags=["documents"])
     async def delete(doc_id: DocId) -> WriteResponse:
