@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from subprocess import Popen
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -20,10 +25,15 @@ from birchbark.collection.parsing.markup import page_markup, page_text
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.folder_index import build_folder_index
+from birchbark.process_limits import start_limited
+from birchbark.records import Document
+from birchbark.serve import render_document
+from birchbark.serve.admission import BusyError
 from birchbark.serve.app import application
-from birchbark.serve.render_document import MOST_WAITING
+from birchbark.serve.original_files import OriginalFiles
+from birchbark.serve.render_document import MOST_WAITING, DocumentRenderer, Rendered
 from birchbark.serve.sanitised_html import ATTRIBUTES, TAGS, markdown_markup, sanitised
-from birchbark.serve.service import Service
+from birchbark.serve.service import QUICK_THREADS, RENDERING_THREADS, Service
 from birchbark.serve.shown_text import WHITE, aligned_runs, shown_text
 from conftest import WordScorer
 
@@ -205,3 +215,74 @@ def test_time_and_memory_are_bounded(service: TestClient, tmp_path: Path) -> Non
     found = service.get("/rendered/barge.html").json()
     assert (found["markup"], found["reason"]) == ("", "it cannot be rendered within 5 s")
     assert time.monotonic() - start < 2 * MOST_WAITING
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Popen[bytes]]:
+    """The processes that render."""
+    processes: list[Popen[bytes]] = []
+
+    def start(*arguments: Any) -> Popen[bytes]:
+        processes.append(start_limited(*arguments))
+        return processes[-1]
+
+    monkeypatch.setattr(render_document, "start_limited", start)
+    return processes
+
+
+TEXT = Document("a", {"type": "markdown", "text": "# A canoe"})
+
+
+def test_rendering_ends_when_nobody_waits(tmp_path: Path, started: list[Popen[bytes]]) -> None:
+    """Before it begins, and while it lasts."""
+    renderer = DocumentRenderer(OriginalFiles(tmp_path), lambda _: True)
+    for looks in (1, 2):
+        seen = []
+
+        def leave(looks: int = looks, seen: list[int] = seen) -> None:
+            seen.append(1)
+            if len(seen) == looks:
+                raise BusyError("the client has left")
+
+        with pytest.raises(BusyError):
+            renderer.render(TEXT, leave)
+        assert len(started) == looks - 1
+    assert started[0].returncode == -signal.SIGKILL
+
+
+def test_a_failure_is_remembered(
+    tmp_path: Path, started: list[Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document that cannot be rendered costs its time once; another one is tried."""
+    monkeypatch.setattr(render_document, "MODULE", "json.tool")  # fails
+    renderer = DocumentRenderer(OriginalFiles(tmp_path), lambda _: True)
+    for _ in range(3):
+        assert "cannot be rendered" in renderer.render(TEXT, lambda: None).reason
+    assert len(started) == 1
+    other = replace(TEXT, fields={**TEXT.fields, "text": "# Another"})
+    assert "cannot be rendered" in renderer.render(other, lambda: None).reason
+    assert len(started) == 2
+
+
+def test_searches_do_not_wait_for_renderings(
+    service: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that render have threads of their own."""
+    begun, go_on = Semaphore(0), Event()
+
+    def wait(*_: Any) -> Rendered:
+        begun.release()
+        assert go_on.wait(20)
+        return Rendered()
+
+    monkeypatch.setattr(DocumentRenderer, "render", wait)
+    with ThreadPoolExecutor(QUICK_THREADS + 1) as pool:
+        waiting = [
+            pool.submit(service.get, "/rendered/boats.html") for _ in range(QUICK_THREADS + 1)
+        ]
+        for _ in range(RENDERING_THREADS):
+            assert begun.acquire(timeout=20)
+        assert service.get("/facets", params={"query": "canoe"}).status_code == 200
+        assert not any(answer.done() for answer in waiting)
+        go_on.set()
+        assert [answer.result().status_code for answer in waiting] == [200] * len(waiting)

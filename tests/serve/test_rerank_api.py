@@ -8,7 +8,9 @@ import pytest
 from served import client, index_directory
 
 from birchbark.pipeline.rank_texts import rank
+from birchbark.serve.admission import BusyError
 from birchbark.serve.limits import Limits
+from birchbark.serve.service import Service
 from conftest import WordScorer
 
 __all__ = ["client", "index_directory"]
@@ -68,6 +70,24 @@ def test_truncated_texts(client: Any) -> None:
         assert answer.headers["X-Truncated-Tokens"] == "2"
     assert scores[True] == {texts[0]: 0.0, texts[1]: 0.5}
     assert scores[False] == {texts[0]: pytest.approx(2 / 3), texts[1]: 0.5}
+
+
+def test_texts_are_not_cut_when_nobody_waits(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work ends before the next text, whether it is cut or counted."""
+    left = []
+
+    async def run(service: Service, work: Any) -> Any:
+        def on_batch() -> None:
+            left.append(1)
+            if len(left) == 3:
+                raise BusyError("the client has left")
+
+        return work(9, on_batch)
+
+    monkeypatch.setattr(Service, "_run_scoring", run)
+    ask = {"query": "bees", "documents": ["birch bark"] * 9, "max_tokens_per_doc": 1}
+    assert client().post("/v1/rerank", json=ask).status_code == 503
+    assert len(left) == 3
 
 
 @pytest.mark.parametrize(

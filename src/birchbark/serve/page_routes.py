@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from birchbark.combine.aggregate import Top, TopMean
 from birchbark.pipeline.answers.example_queries import example_queries
 from birchbark.serve.disconnect import cancel_on_disconnect
-from birchbark.serve.render_document import render_document
+from birchbark.serve.render_document import DocumentRenderer
 from birchbark.serve.search_routes import DocId
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.attention_page import attention_script
@@ -46,6 +46,11 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name
     }
     page_files |= {"colours.css": colours(), "attention.js": attention_script()}
+
+    def exists(doc_id: str) -> bool:
+        return service.searcher.index.find(doc_id) is not None
+
+    renderer = DocumentRenderer(service.files, exists)
 
     async def read(request: Request, work: Callable[[], T]) -> T:
         """Return the result of `work`, which reads the disk, in a thread."""
@@ -93,16 +98,13 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/rendered/{doc_id:path}")
     async def rendered(doc_id: DocId, request: Request) -> dict[str, Any]:
-        def exists(doc_id: str) -> bool:
-            return service.searcher.index.find(doc_id) is not None
-
-        def render() -> dict[str, Any]:
+        def render(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
             if not exists(doc_id):
                 raise NotFoundError("no such document")
             (document,) = service.searcher.documents([doc_id])
-            return asdict(render_document(document, service.files, exists))
+            return asdict(renderer.render(document, on_step))
 
-        return await read(request, render)
+        return await cancel_on_disconnect(request, service.run_rendering(render))
 
     @routes.get("/reports")
     async def redirect_to_reports() -> Response:

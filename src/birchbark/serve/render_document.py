@@ -6,11 +6,14 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
+from time import monotonic
 from typing import Any
 
 from birchbark.collection.files.file_documents import doc_id_of
 from birchbark.errors import BirchbarkError
 from birchbark.process_limits import end_process, start_limited
+from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
 from birchbark.serve.error_responses import LOG, error_message
 from birchbark.serve.original_files import OriginalFiles
@@ -22,6 +25,8 @@ MOST_RENDERED = 2_000_000  # characters of markup that is rendered
 MOST_SECONDS = 5  # of a processor
 MOST_WAITING = 15.0  # seconds in all, as on a busy machine
 MOST_MEMORY = 1_000_000_000  # bytes
+STEP = 0.1  # seconds between two looks whether anybody still waits
+MOST_FAILURES = 10_000  # that are remembered
 MARKDOWN, HTML = "markdown", "html"  # values of the field `type`
 
 
@@ -42,53 +47,80 @@ class Rendered:
     reason: str = ""
 
 
-def render_document(
-    document: Document, files: OriginalFiles, is_document: Callable[[str], bool]
-) -> Rendered:
-    """Render Markdown, from the text of its document, or a web page, from its file.
+class DocumentRenderer:
+    """Renders documents, and remembers those that cannot be rendered. Threads may share it."""
 
-    The result has no markup for other documents, those that are too long, and those that cannot be
-    rendered within the limits.
-    """
-    kind = document.fields.get("type")
-    try:
-        most_bytes = 4 * MOST_CHARACTERS
-        source = files.page(document.doc_id, most_bytes) if kind == HTML else document.text
-    except BirchbarkError as error:
-        return Rendered(reason=error_message(error))
-    if kind not in (MARKDOWN, HTML) or not source:
-        return Rendered()
-    if len(source) > MOST_CHARACTERS:
-        return Rendered(reason=f"it has more than {MOST_CHARACTERS:,} characters")
-    path = document.fields.get("path", "")
-    is_file = doc_id_of(path) == document.doc_id  # not an attachment, whose path is its container's
-    given = {"source": source, "text": document.text, "is_page": kind == HTML}
-    given["most"] = MOST_RENDERED
-    found = _run({**given, "path": path if is_file else None})
-    if found is None:
-        return Rendered(reason=f"it cannot be rendered within {MOST_SECONDS} s")
-    if len(found["markup"]) > MOST_RENDERED:
-        return Rendered(reason=f"rendered, it has more than {MOST_RENDERED:,} characters")
-    linked = (doc_id_of(link) for link in found["links"])
-    links = tuple(doc_id if is_document(doc_id) else None for doc_id in linked)
-    return Rendered(found["markup"], tuple(map(tuple, found["runs"])), links)
+    def __init__(self, files: OriginalFiles, is_document: Callable[[str], bool]) -> None:
+        self._files, self._is_document = files, is_document
+        self._failures: RecentlyUsed[bytes, bool] = RecentlyUsed(MOST_FAILURES)
 
+    def render(self, document: Document, on_step: Callable[[], None]) -> Rendered:
+        """Render Markdown, from the text of its document, or a web page, from its file.
 
-def _run(given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the result of render_process.py; None if it does not end well."""
-    try:
-        process = start_limited(MODULE, MOST_MEMORY, MOST_SECONDS, subprocess.PIPE)
+        The result has no markup for other documents, those that are too long, and those that cannot
+        be rendered within the limits. on_step: called ten times a second; what it raises ends the
+        rendering.
+        """
+        kind = document.fields.get("type")
         try:
-            written, told = process.communicate(json.dumps(given).encode(), MOST_WAITING)
-        finally:
-            if process.returncode is None:
-                end_process(process)
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, MODULE, stderr=told)
-    except (subprocess.SubprocessError, OSError) as error:
-        output = getattr(error, "stderr", None) or b""
-        last = output.decode(errors="replace").strip().rpartition("\n")[2]
-        LOG.warning("a document was not rendered: %s %s", type(error).__name__, last)
-        return None
-    found: dict[str, Any] = json.loads(written)
-    return found
+            most_bytes = 4 * MOST_CHARACTERS
+            is_page = kind == HTML
+            source = self._files.page(document.doc_id, most_bytes) if is_page else document.text
+        except BirchbarkError as error:
+            return Rendered(reason=error_message(error))
+        if kind not in (MARKDOWN, HTML) or not source:
+            return Rendered()
+        if len(source) > MOST_CHARACTERS:
+            return Rendered(reason=f"it has more than {MOST_CHARACTERS:,} characters")
+        path = document.fields.get("path", "")
+        is_file = doc_id_of(path) == document.doc_id  # not an attachment: its path is another's
+        given = {"source": source, "text": document.text, "is_page": is_page}
+        given["most"] = MOST_RENDERED
+        found = self._run({**given, "path": path if is_file else None}, on_step)
+        if found is None:
+            return Rendered(reason=f"it cannot be rendered within {MOST_SECONDS} s")
+        if len(found["markup"]) > MOST_RENDERED:
+            return Rendered(reason=f"rendered, it has more than {MOST_RENDERED:,} characters")
+        linked = (doc_id_of(link) for link in found["links"])
+        links = tuple(doc_id if self._is_document(doc_id) else None for doc_id in linked)
+        return Rendered(found["markup"], tuple(map(tuple, found["runs"])), links)
+
+    def _run(self, given: dict[str, Any], on_step: Callable[[], None]) -> dict[str, Any] | None:
+        """Return the result of render_process.py; None if it does not end well."""
+        text = json.dumps(given).encode()
+        digest = blake2b(text).digest()
+        on_step()
+        if self._failures.get(digest):
+            return None
+        try:
+            process = start_limited(MODULE, MOST_MEMORY, MOST_SECONDS, subprocess.PIPE)
+            try:
+                written, told = _answer(process, text, on_step)
+            finally:
+                if process.returncode is None:
+                    end_process(process)
+            if process.returncode:
+                self._failures.add(digest, True, 1)
+                raise subprocess.CalledProcessError(process.returncode, MODULE, stderr=told)
+        except (subprocess.SubprocessError, OSError) as error:
+            output = getattr(error, "stderr", None) or b""
+            last = output.decode(errors="replace").strip().rpartition("\n")[2]
+            LOG.warning("a document was not rendered: %s %s", type(error).__name__, last)
+            return None
+        found: dict[str, Any] = json.loads(written)
+        return found
+
+
+def _answer(
+    process: subprocess.Popen[bytes], text: bytes | None, on_step: Callable[[], None]
+) -> tuple[bytes, bytes]:
+    """Return what the process writes when it is given `text`; TimeoutExpired after a time."""
+    end = monotonic() + MOST_WAITING
+    while True:
+        try:
+            return process.communicate(text, STEP)
+        except subprocess.TimeoutExpired:
+            if monotonic() > end:
+                raise
+        text = None  # given once
+        on_step()

@@ -49,6 +49,7 @@ from birchbark.show.attention_page import attention_data
 T = TypeVar("T")
 Work = Callable[[float, Callable[[], None]], T]  # given seconds, and what to call before each step
 QUICK_THREADS = 4  # for requests that do not score
+RENDERING_THREADS = 2  # for requests that run a process
 SCORING_SHARE = 0.85  # of a budget; the rest is for serialising and sending the answer
 FULL_TIME_SHARE = 0.9  # of the maximum time: a request that had this share would fail again
 MAX_QUEUE_SECONDS = 0.25  # a search waits for a thread this long, or for its budget if longer
@@ -138,6 +139,7 @@ class Service:
         self._threads = [thread for thread in (background, sync) if thread]
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
+        self._rendering_pool = ThreadPoolExecutor(RENDERING_THREADS, "birchbark-render")
         self._writes = WriteQueue(self.add, lambda doc_id: searcher.index.find(doc_id) is not None)
         self._vectors_seconds = 0.0  # mean time to answer by stored vectors, without waiting
         self._active_writes = 0
@@ -301,16 +303,23 @@ class Service:
             read, truncated = texts, 0
             if max_tokens is not None:
                 budget = max_tokens or ranker.scorer.token_budget(query)
-                cut = [cut_text(ranker.scorer, text, budget) for text in texts]
-                read, truncated = [text for text, _ in cut], sum(count for _, count in cut)
+                read = []
+                for text in texts:
+                    on_batch()
+                    beginning, count = cut_text(ranker.scorer, text, budget)
+                    read.append(beginning)
+                    truncated += count
             ranked = rank(query, read, ranker, top, remaining, on_batch=on_batch)
-            tokens = ranker.scorer.encode([query, *read]) if count_tokens else []
+            tokens = 0
+            for text in [query, *read] if count_tokens else ():
+                on_batch()
+                tokens += len(ranker.scorer.encode([text])[0])
             sentences: list[list[Evidence]] = []
             if evidence:
                 best = [text.text for text in ranked]
                 left = max(0.0, end - time.monotonic())
                 sentences = highlight(query, best, ranker, left, on_batch=on_batch)
-            return Reranked(ranked, sentences, sum(map(len, tokens)), truncated)
+            return Reranked(ranked, sentences, tokens, truncated)
 
         with Span("rerank") as span:
             span.note(texts=len(texts))
@@ -370,14 +379,22 @@ class Service:
         work: called with the seconds that it may take, the default budget at most, and a function
         to call before each step, which raises an exception if nobody waits for the result.
         """
+        return await self._run_unscored(work, self._quick_pool)
+
+    async def run_rendering(self, work: Work[T]) -> T:
+        """Return what `run_quick` does, of work that waits for a process and keeps no search."""
+        return await self._run_unscored(work, self._rendering_pool)
+
+    async def _run_unscored(self, work: Work[T], pool: Executor) -> T:
         end = time.monotonic() + self.limits.max_time
         slot = await self.admission.acquire(None)
         with _while_awaited() as check:
 
             def run() -> T:
+                check()  # it may have waited for a thread
                 return work(min(self.limits.budget, end - time.monotonic()), check)
 
-            running = self._submit(slot, self._quick_pool, run)
+            running = self._submit(slot, pool, run)
             try:
                 async with asyncio.timeout(self.limits.max_time):
                     return await running
@@ -411,7 +428,7 @@ class Service:
         for thread in self._threads:
             thread.stop()
         self._writes.close()
-        for pool in (self._scoring_pool, self._quick_pool):
+        for pool in (self._scoring_pool, self._quick_pool, self._rendering_pool):
             pool.shutdown(wait=True)
 
     async def _run_scoring(self, work: Work[T]) -> T:
