@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.text import languages, wordpiece
+from birchbark.text.languages import _character_pairs
 from birchbark.text.normal_form import normal_form
+from birchbark.text.wordpiece import WordPieces
 from birchbark.text.words import _ASCII, PIECE, _unicode, pieces, placed_words, words
 
 ASCII = st.text(st.characters(max_codepoint=127)) | st.text("aB1_.,:;' -")
@@ -47,6 +50,33 @@ def test_pieces_have_the_words_of_the_text(text: str, size: int) -> None:
     found = [*pieces(text, size)]
     assert "".join(found) == text
     assert [word for piece in found for word in words(piece)] == words(text)
+
+
+@given(ANY | st.lists(ANY | ASCII).map("-".join), st.integers(1, 9))
+def test_pieces_have_the_tokens_of_the_text(text: str, size: int) -> None:
+    """Of the analyzers that split texts by rules of their own, too."""
+    # BERT joins words between which there is but a page break, and refuses lone surrogates.
+    text = re.sub("[\x0b\x0c\ud800]", "?", text)
+    wordpiece = WordPieces(["[UNK]"])
+    for tokens in (_character_pairs, wordpiece._tokens):
+        assert [token for piece in pieces(text, size) for token in tokens(piece)] == tokens(text)
+
+
+def test_other_analyzers_split_texts_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While they split one, no other thread runs."""
+    text, lengths = "白樺 bark é\n" * 20_000, list[int]()
+
+    def normal(text: str) -> str:
+        lengths.append(len(text))
+        return normal_form(text)
+
+    for module in (languages, wordpiece):
+        monkeypatch.setattr(module, "normal_form", normal)
+    for tokens in (languages.character_pairs, WordPieces(["[UNK]"]).tokens):
+        lengths.clear()
+        assert len(tokens(text)) == 20_000 * (5 if tokens == languages.character_pairs else 4)
+        assert sum(lengths) == len(text)
+        assert max(lengths) < PIECE + 20
 
 
 def test_pieces_are_short() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import name
 
 from birchbark.text.normal_form import normal_form
-from birchbark.text.words import words
+from birchbark.text.words import pieces, words
 
 CODES = (
     "ar hy eu ca cs da nl eo et fi fr de el hi hu id ga it lt ne no fa pl pt ro ru sr st es sv ta "
@@ -69,6 +69,10 @@ def character_pairs(text: str) -> list[str]:
 
     A Chinese character, and a character without such a neighbour, is a token by itself, too.
     """
+    return [token for piece in pieces(text) for token in _character_pairs(piece)]
+
+
+def _character_pairs(text: str) -> list[str]:
     tokens: list[str] = []
     done, text = 0, normal_form(text)
     for run in _cjk().finditer(text):

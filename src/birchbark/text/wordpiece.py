@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from birchbark.text.normal_form import normal_form
+from birchbark.text.words import pieces
 
 UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
+STEP = 8_192  # characters that are split at once: while they are, no other thread runs
 
 
 class WordPieces:
@@ -35,7 +37,10 @@ class WordPieces:
         self._change = change
 
     def tokens(self, text: str) -> list[str]:
-        """Return the words of `text`, lowercased and without accents."""
+        """Return the words of `text`, lowercased and without accents; of a long one in steps."""
+        return [token for piece in pieces(text, STEP) for token in self._tokens(piece)]
+
+    def _tokens(self, text: str) -> list[str]:
         normal = self._normalizer.normalize_str(normal_form(text))
         words = self._pre_tokenizer.pre_tokenize_str(normal)
         return [word for word, _ in words if any(map(str.isalnum, word))]
