@@ -286,3 +286,14 @@ def test_searches_do_not_wait_for_renderings(
         assert not any(answer.done() for answer in waiting)
         go_on.set()
         assert [answer.result().status_code for answer in waiting] == [200] * len(waiting)
+
+
+def test_a_long_document_is_given_as_a_whole(tmp_path: Path) -> None:
+    """Its text is longer than what a pipe holds, and is read after the process has started."""
+    text = "A canoe of bark.\n\n" * 11_000
+    long = replace(TEXT, fields={**TEXT.fields, "text": text})
+    seen: list[int] = []
+    renderer = DocumentRenderer(OriginalFiles(tmp_path), lambda _: True)
+    rendered = renderer.render(long, lambda: seen.append(1))
+    assert rendered.markup.count("<p") == 11_000
+    assert len(seen) > 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from birchbark.collection.files.file_documents import doc_id_of
 from birchbark.errors import BirchbarkError
@@ -94,11 +96,7 @@ class DocumentRenderer:
             return None
         try:
             process = start_limited(MODULE, MOST_MEMORY, MOST_SECONDS, subprocess.PIPE)
-            try:
-                written, told = _answer(process, text, on_step)
-            finally:
-                if process.returncode is None:
-                    end_process(process)
+            written, told = _answer(process, text, on_step)
             if process.returncode:
                 self._failures.add(digest, True, 1)
                 raise subprocess.CalledProcessError(process.returncode, MODULE, stderr=told)
@@ -112,15 +110,29 @@ class DocumentRenderer:
 
 
 def _answer(
-    process: subprocess.Popen[bytes], text: bytes | None, on_step: Callable[[], None]
+    process: subprocess.Popen[bytes], text: bytes, on_step: Callable[[], None]
 ) -> tuple[bytes, bytes]:
     """Return what the process writes when it is given `text`; TimeoutExpired after a time."""
-    end = monotonic() + MOST_WAITING
-    while True:
-        try:
-            return process.communicate(text, STEP)
-        except subprocess.TimeoutExpired:
-            if monotonic() > end:
-                raise
-        text = None  # given once
-        on_step()
+    # Before Python 3.14, Popen.communicate forgets what it has not written yet when it is called
+    # again after a time.
+    to, process.stdin = process.stdin, None
+    writing = Thread(target=_write, args=(to, text))
+    writing.start()
+    try:
+        end = monotonic() + MOST_WAITING
+        while True:
+            try:
+                return process.communicate(timeout=STEP)
+            except subprocess.TimeoutExpired:
+                if monotonic() > end:
+                    raise
+            on_step()
+    finally:
+        if process.returncode is None:
+            end_process(process)
+        writing.join()
+
+
+def _write(to: IO[bytes], text: bytes) -> None:
+    with suppress(OSError), to:  # the process may end before it has read all
+        to.write(text)
