@@ -1,9 +1,13 @@
-"""How is a recipe read from its TOML file? Its key `kind` selects a reader from `KINDS`."""
+"""How is a recipe read from its TOML file? Its key `kind` selects a reader.
+
+Readers are in KINDS, or in other packages: entry points of the group `birchbark_studies.kinds`.
+"""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +32,7 @@ from birchbark_studies.published import read_published
 from birchbark_studies.recipe import Experiment, Recipe
 
 T = TypeVar("T")
+ENTRY_POINTS = "birchbark_studies.kinds"
 WORDS = ("title", "source", "findings", "published")  # which do not change what is measured
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerExperiment.read,
@@ -54,8 +59,10 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         raise InputError("the recipe has no table [larger]", where=str(path))
     values = with_settings(values, settings, path) if larger else values
     top = Section(values, str(path))
-    kind = top.one_of("kind", tuple(KINDS))
-    experiment = KINDS[kind](top.section(kind))
+    installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
+    kind = top.one_of("kind", (*KINDS, *installed))
+    read = KINDS.get(kind) or installed[kind].load()
+    experiment = read(top.section(kind))
     measures = _measures(top) if experiment.uses_measures else ()
     if "rm3" in top.keys and not experiment.uses_rm3:
         raise InputError("studies of this kind use no RM3", where=top.where("rm3"))
