@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,53 @@ def test_all_answers_together_have_a_limit(client: Any, monkeypatch: pytest.Monk
         reads.set()
         assert await asyncio.gather(*slow) == 2 * [(200, large, None)]
         assert await get("/large", at_once) == (200, large, None)
+
+    asyncio.run(all_gets())
+
+
+def test_events_count_as_answers_do(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream whose first event is one too many large one gets 503; a later one ends it."""
+    monkeypatch.setattr(middleware, "LARGE_ANSWERS", 250_000)
+
+    async def events(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for size in scope["sizes"]:
+            await send({"type": "http.response.body", "body": bytes(size), "more_body": True})
+        await send({"type": "http.response.body", "body": b"end"})
+
+    app = middleware.ServiceMiddleware(events, client().app.service)
+
+    async def get(reads: asyncio.Event, *sizes: int) -> tuple[int, bytes]:
+        """Return status and body of a stream with events of these sizes."""
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            await reads.wait()
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "sizes": sizes}
+        await app(scope, receive, send)
+        assert not sent[-1].get("more_body")
+        return sent[0]["status"], b"".join(message["body"] for message in sent[1:])
+
+    async def receive() -> Any:
+        raise AssertionError("there is no body")
+
+    async def all_gets() -> None:
+        reads, at_once = asyncio.Event(), asyncio.Event()
+        at_once.set()
+        slow = asyncio.create_task(get(reads, 300_000))
+        await asyncio.sleep(0)
+        assert (await get(at_once, 10))[1] == bytes(10) + b"end"
+        status, body = await get(at_once, 100_000, 10)
+        assert (status, json.loads(body)["message"]) == (503, "too many large answers at once")
+        status, body = await get(at_once, 10, 100_000, 10)
+        begin, event = body.split(b"data: ")
+        assert (status, begin) == (200, bytes(10) + b"event: error\n")
+        assert json.loads(event)["status"] == 503
+        reads.set()
+        assert await slow == (200, bytes(300_000) + b"end")
+        assert await get(at_once, 100_000, 10) == (200, bytes(100_010) + b"end")
 
     asyncio.run(all_gets())
 

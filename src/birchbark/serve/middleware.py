@@ -72,7 +72,7 @@ class ServiceMiddleware:
             return
         start = time.monotonic()
         status, body_complete, timed_out, received = 500, False, False, 0
-        held: Message | None = None  # the head of an answer that may be large, until its size shows
+        held: Message | None = None  # the head of an answer, until the size of its body shows
         refused = False
 
         async def receive_within_limits() -> Message:
@@ -103,10 +103,8 @@ class ServiceMiddleware:
                 status = message["status"]
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if int(headers.get("content-length", "0")) > SMALL_BODY:
-                    held = message
-                    return
-            if message["type"] == "http.response.body":
+                held = message
+            elif message["type"] == "http.response.body":
                 await send_body(message)
             else:
                 await send(message)
@@ -115,18 +113,25 @@ class ServiceMiddleware:
             nonlocal status, held, refused
             body, more = message.get("body", b""), message.get("more_body", False)
             head, held, size = held, None, _beyond_small(len(body))
-            if head and self._large_answers and self._large_answers + size > LARGE_ANSWERS:
-                refused, status = True, 503
+            if refused:
+                return
+            if size and self._large_answers and self._large_answers + size > LARGE_ANSWERS:
+                refused = True
                 remedy = f"try again in {RETRY_AFTER} s"
                 response = error_response(503, "too many large answers at once", remedy=remedy)
                 response.headers.update(HEADERS)
-                await response(scope, receive, send)
-            elif head:
-                await send(head)
-            if refused:
+                if head:
+                    status = 503
+                    await response(scope, receive, send)
+                else:  # of the answers, only a stream of events has several large pieces
+                    told = bytes(response.body).removesuffix(b"}") + b',"status":503}'
+                    last = b"event: error\ndata: " + told + b"\n\n"
+                    await send({"type": message["type"], "body": last})
                 return
             self._large_answers += size
             try:  # waits for the client; server.py closes connections whose clients read too slowly
+                if head:
+                    await send(head)
                 for begin in range(0, max(1, len(body)), PIECE):
                     end = begin + PIECE
                     left = more or end < len(body)
