@@ -83,6 +83,7 @@ MAY_IMPORT = {
         "deadline",
         "process_limits",
         "processors",
+        "recently_used",
         "checkpoint",
         "collection",
         "combine",
