@@ -176,8 +176,6 @@ class StageOptions:
                 wanted=f"at most {self.depth}",
                 found=str(self.duo_depth),
             )
-        if self.embedding == self.model:
-            raise InputError(f"embedding and model are both {self.model}", wanted="two models")
         for name in ("embedding_weight", "embed_segments", "embed_documents"):
             if name in given and self.embedding == NONE:
                 raise InputError(f"{name} has no effect without an embedding")
