@@ -49,7 +49,7 @@ def test_searches_are_spans(spans: Any, client: Client) -> None:  # noqa: F811
 
 
 def test_re_rankings_are_spans(spans: Any, client: Client) -> None:  # noqa: F811
-    """So are those that fail, with the error."""
+    """Each re-ranking is a span, and so is one that fails, with its error."""
     service = client(limits=Limits(budget=1e-9, max_time=1e-9), raises=False)
     body = {"model": "", "query": "bees", "documents": ["bees dance", "a canoe"]}
     assert service.post("/v2/rerank", json=body).status_code >= 400

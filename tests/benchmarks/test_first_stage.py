@@ -81,7 +81,7 @@ def test_a_build_can_be_reused(work: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", ["tantivy", "bm25s"])
 def test_installed_peers_are_measured(peer: str, work: Path) -> None:
-    """With all of their searches."""
+    """Each installed peer is measured with all of its searches."""
     if not find_spec(peer):
         pytest.skip(f"{peer} is not installed (pip install 'birchbark[bench]')")
     engine = measure(work, "--peer", peer, "--reuse", "birchbark")["engines"][peer]  # type: ignore[index]

@@ -67,7 +67,7 @@ def test_the_report_has_speeds_ratios_targets_and_missing_peers() -> None:
 
 
 def test_the_report_compares_losses() -> None:
-    """For each workload and step; nothing if one loop was not measured."""
+    """Losses are compared for each workload and step, unless one loop was not measured."""
     table = report(figures())
     assert "at most 3.0e-05 (target: 0.0001; met)" in table
     assert f"| {BASE} | 0.500000 | 0.250030 |" in table

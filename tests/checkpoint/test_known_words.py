@@ -40,7 +40,7 @@ def known(tokenizer: Tokenizer) -> KnownWords:
 def test_ids_are_those_of_the_tokeniser(
     tokenizer: Tokenizer, known: KnownWords, texts: list[str]
 ) -> None:
-    """Of any text: with control characters, special tokens, other scripts, and very long words."""
+    """Texts may have control characters, special tokens, other scripts, and very long words."""
     wanted = tokenizer.encode_batch(texts, add_special_tokens=False)
     for ids, expected in zip(known.encode(texts), wanted, strict=True):
         np.testing.assert_array_equal(ids, expected.ids)

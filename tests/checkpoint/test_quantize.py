@@ -45,7 +45,7 @@ def test_quantized_models_agree(family: str, bits: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_every_weight_is_within_its_rounding(bert: Bert, tmp_path: Path, bits: int) -> None:
-    """At most half a step of its row's scale, or of float16; vectors do not change."""
+    """A weight changes by at most half a step of its row's scale, or of float16; vectors stay."""
     directory = bert(labels=1)
     quantize_model(directory, bits, tmp_path / "small")
     before, after = (

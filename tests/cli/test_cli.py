@@ -579,7 +579,7 @@ def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:
 
 
 def test_commands_and_options_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As docs/reference/cli.md says, in the shell."""
+    """The shell completes them as docs/reference/cli.md says."""
 
     def completed(line: str) -> list[str]:
         words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}

@@ -34,7 +34,7 @@ def collection(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str
 
 
 def test_other_forms_of_words_are_found(collection: tuple[str, str, str], tmp_path: Path) -> None:
-    """By BM25 with the analyzer of the language."""
+    """BM25 finds them with the analyzer of the language."""
     path, analyzer, query = collection
     index = str(tmp_path / "i")
     birchbark("index", path, "--to", index, "--analyzer", analyzer)

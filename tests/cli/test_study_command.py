@@ -13,7 +13,7 @@ from birchbark.errors import MissingPackageError
 
 
 def test_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its arguments, and also where help is asked for."""
+    """It does so whatever its arguments are, and also where help is asked for."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     command = run_path(str(Path(cli.__file__).parent / "study.py"))["command"]
     for arguments in (["list"], ["run", "birch-time", "--output", "out"], ["--help"], []):

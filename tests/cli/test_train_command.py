@@ -140,7 +140,7 @@ def test_distilling_needs_a_teacher(here: Path) -> None:
 def test_a_failed_training_is_the_last_of_a_grid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also if the lowest value is the best."""
+    """It is the last even if the lowest value is the best."""
     needs_torch()
     from birchbark.cli import train as module
     from birchbark.train.training_state import Progress

@@ -157,7 +157,7 @@ def test_errors(here: Path, words: list[str], message: str) -> None:
 
 
 def test_runs_of_one_name_are_told_apart(here: Path) -> None:
-    """By their folders, so that each has its weight."""
+    """Their folders tell them apart, so that each has its weight."""
     for folder, run in (("1", "a.run"), ("2", "b.run")):
         (here / folder).mkdir()
         (here / folder / "x.run").write_text((here / run).read_text())

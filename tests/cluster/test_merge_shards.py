@@ -224,7 +224,7 @@ def test_shards_share_a_store_of_scores(tmp_path: Path, work: list[str]) -> None
 
 
 def test_scores_that_cannot_be_stored_are_refused_first(tmp_path: Path, work: list[str]) -> None:
-    """Not when all shards are merged."""
+    """They are refused before a shard is ranked, not when all shards are merged."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("a")
     for scores in ("notes", "q.tsv"):

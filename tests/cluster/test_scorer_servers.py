@@ -56,7 +56,7 @@ def test_scores_are_those_of_one_process(
 def test_vectors_are_those_of_one_process(
     servers: ScorerServers, bert: Callable[..., Path], mode: str
 ) -> None:
-    """Of texts, and of tokens, whose rows follow one another."""
+    """This holds for vectors of texts, and for those of tokens, whose rows follow one another."""
     checkpoint = Checkpoint.open(bert(), pooling=Pooling(mode))
     expected = OnnxSession(checkpoint).run(IDS)
     np.testing.assert_array_equal(servers.session(checkpoint).run(IDS), expected)
@@ -87,7 +87,7 @@ def process_of(actor: Any) -> int:
 def test_unlike_processors_are_refused(
     servers: ScorerServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless they are said not to matter; scores could differ in the last bits."""
+    """Scores could differ in the last bits; the user can say that this does not matter."""
     monkeypatch.setattr(scorer_servers, "processor", lambda: "another kind")
     with pytest.raises(InputError, match=r"unlike processors.*another kind.*--unlike-processors"):
         ScorerServers(ray, 1, Resources(0))

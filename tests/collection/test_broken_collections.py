@@ -118,7 +118,7 @@ def test_documents(name: str, skip: bool, data: st.DataObject, tmp_path: Path) -
 @fuzz(20)
 @given(data=st.data())
 def test_queries_judgments_and_runs(name: str, data: st.DataObject, tmp_path: Path) -> None:
-    """As evaluations read them."""
+    """They are read as evaluations read them."""
     read, seeds = OTHERS[name]
     path = tmp_path / NAMES.get(name, "file")
     path.write_bytes(data.draw(broken(seeds)))
@@ -171,7 +171,7 @@ def test_each_line_is_a_record(name: str, data: st.DataObject, tmp_path: Path) -
 def test_time_grows_with_the_length_of_a_list(
     name: str, data: st.DataObject, tmp_path: Path
 ) -> None:
-    """Of 20 and 80 KB, most of which are one piece that is repeated."""
+    """Lists of 20 and 80 KB are compared, most of which are one piece that is repeated."""
     read, seeds = OTHERS.get(name) or (
         lambda path: list(read_collection(path, Intake(skip_bad=True), FORMATS.get(name))),
         DOCUMENTS[name][:1],

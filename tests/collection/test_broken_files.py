@@ -177,7 +177,7 @@ KINDS = {name: kind for name in ALL if (kind := file_type(Path(name)))}
 @fuzz(2)
 @given(data=st.data())
 def test_time_grows_with_the_length_of_a_file(name: str, data: st.DataObject) -> None:
-    """Of 20 and 80 KB, most of which are one piece that is repeated."""
+    """Files of 20 and 80 KB are compared, most of which are one piece that is repeated."""
     if OWN[name][0].startswith(b"PK"):
         archives = [zipfile.ZipFile(io.BytesIO(raw)) for raw in OWN[name]]
         parts = {part: archives[0].read(part) for part in archives[0].namelist()}
@@ -197,7 +197,7 @@ def test_time_grows_with_the_length_of_a_file(name: str, data: st.DataObject) ->
 def test_a_process_of_its_own_reads_the_same(
     name: str, data: st.DataObject, reader: IsolatedReader
 ) -> None:
-    """And the next file as well, whatever was wrong with the one before."""
+    """The process reads the next file as well, whatever was wrong with the one before."""
     raw = data.draw(broken_file(ALL[name]))
     found = list(reader.parts(Path(name), raw, name, {}))
     if name in OWN:

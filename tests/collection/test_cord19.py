@@ -201,7 +201,7 @@ def test_another_metadata_file_makes_no_release(tmp_path: Path) -> None:
 
 
 def test_a_damaged_compressed_file_is_named(tmp_path: Path) -> None:
-    """Of papers, and of full texts."""
+    """The error names the damaged file."""
     path = written(tmp_path, FIRST)
     path.write_bytes(gzip.compress(path.read_bytes())[:-9])
     with pytest.raises(InputError, match=r"metadata\.csv: broken gzip stream"):

@@ -102,7 +102,7 @@ def read(raw: bytes, *, markup: bool = False) -> str:
      if not (name == "mac-roman" and "ð" in text)],
 )  # fmt: skip
 def test_a_paragraph_is_read_in_its_encoding(encoding: str, text: str) -> None:
-    """Also in the ISO encodings whose letters are elsewhere than in those of Windows."""
+    """ISO encodings are recognised too, whose letters are elsewhere than in those of Windows."""
     assert read(text.encode(encoding)) == text
     assert read(f"{text}\n{text}".encode(encoding)) == f"{text}\n{text}"
 

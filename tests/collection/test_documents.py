@@ -95,7 +95,7 @@ def test_the_format_is_detected_from_the_name(tmp_path: Path, name: str, format_
 
 
 def test_a_folder_is_a_folder_of_texts(tmp_path: Path) -> None:
-    """Even if its name has a suffix."""
+    """This is so even if its name has a suffix."""
     (tmp_path / "c.jsonl").mkdir()
     assert detect_format(tmp_path / "c.jsonl") == "folder"
 
@@ -263,7 +263,7 @@ def test_a_folder_in_the_layout_of_beir(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst", ".Z", ".BZ2"])
 def test_the_format_of_a_compressed_file_is_known(suffix: str, tmp_path: Path) -> None:
-    """By the suffix before that of the compression."""
+    """The suffix before that of the compression tells the format."""
     (tmp_path / f"c.jsonl{suffix}").touch()
     assert detect_format(tmp_path / f"c.jsonl{suffix}") == "jsonl"
     assert file_type(Path(f"notes.md{suffix}")) == file_type(Path("notes.md"))

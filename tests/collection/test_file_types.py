@@ -141,7 +141,7 @@ def test_pdf(tmp_path: Path) -> None:
 
 
 def test_manual_pages(tmp_path: Path) -> None:
-    """By the macros of man or mdoc; other files with a number as their suffix are not read."""
+    """Macros of man or mdoc tell them; other files with a number as their suffix are not read."""
     pytest.importorskip("pypandoc")
     page = '.\\" comment\n.TH LS 1 2026\n.SH NAME\nls \\- list \\fIdirectory\\fR contents\n'
     (tmp_path / "ls.1").write_text(page)
@@ -237,7 +237,7 @@ def test_the_delimiter_that_excel_states(tmp_path: Path) -> None:
 
 
 def test_an_immense_cell_is_refused(tmp_path: Path) -> None:
-    """By its limit, not by an error of Python's."""
+    """The limit of a cell refuses it, and the error is not one of Python's."""
     (tmp_path / "a.csv").write_text("a" * 200_000)
     with pytest.raises(InputError, match=r"a\.csv: not a table: field larger than field limit"):
         list(read_folder(tmp_path, Intake(skip_bad=False)))

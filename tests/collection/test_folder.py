@@ -166,7 +166,7 @@ def test_the_first_heading_of_markdown_is_its_title(
 
 @pytest.mark.parametrize("before", ["A word first.\n\n", "---\nlayout: post\n---\n"])
 def test_a_heading_further_down_is_the_title_too(tmp_path: Path, before: str) -> None:
-    """Also after front matter or a paragraph."""
+    """It may follow front matter or a paragraph."""
     assert read(fill(tmp_path, {"a.md": f"{before}# Birch\nA text."}))[0].title == "Birch"
 
 
@@ -214,7 +214,7 @@ def test_a_stray_nul_is_no_evidence_of_utf_16(tmp_path: Path) -> None:
 
 
 def test_a_few_bytes_may_be_in_windows_1252(tmp_path: Path) -> None:
-    """As where texts of several sources were joined; otherwise the encoding is detected."""
+    """Texts of several sources may be joined in one file; otherwise the encoding is detected."""
     lines = ["Die Rinde der Birke ist weiß."] * 3 + ["Sie läßt sich abschälen."]
     mixed = [*(line.encode() for line in lines[:3]), lines[3].encode("cp1252")]
     fill(tmp_path, {"a.txt": b"\n".join(mixed)})
@@ -360,7 +360,7 @@ def test_fields_about_the_file(tmp_path: Path) -> None:
 
 
 def test_the_language_is_recognised(tmp_path: Path) -> None:
-    """Of texts with a few words; not of source code."""
+    """Texts with a few words have a language; source code has none."""
     pytest.importorskip("py3langid")
     texts = {
         "de.txt": "Das Kanu aus Birkenrinde gleitet den Fluss hinunter, an der Brücke vorbei.",

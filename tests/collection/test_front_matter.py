@@ -88,12 +88,12 @@ def test_what_is_no_front_matter_stays(text: str) -> None:
     ],
 )
 def test_values_in_yaml(front: str, value: str) -> None:
-    """As texts: dates, numbers and yes stay as they are written."""
+    """Values are texts: dates, numbers and yes stay as they are written."""
     assert stated(f"{front}\nother: x") == {"k": value, "other": "x"}
 
 
 def test_values_without_contents_are_no_fields() -> None:
-    """Nor are null and ~."""
+    """Values that are null or ~ are no fields either."""
     assert stated("a:\nb: ~\nc: null\nd: ''\ne: 0") == {"e": "0"}
 
 

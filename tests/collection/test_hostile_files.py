@@ -32,7 +32,7 @@ def test_a_file_that_its_reader_cannot_bear_is_a_bad_file(tmp_path: Path, number
 def test_an_error_of_any_kind_is_of_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As libraries raise for damaged files."""
+    """Libraries raise errors of many kinds for damaged files; each costs only its file."""
 
     def fail(*_: object) -> str:
         raise LookupError("unknown encoding: foo")
@@ -63,7 +63,7 @@ def test_time_grows_with_the_length(call: Callable[[int], object], line: int) ->
 
 
 def test_a_heading_may_be_closed() -> None:
-    """By a run of # after a blank; otherwise # belongs to it."""
+    """A run of # after a blank closes it; otherwise # belongs to the heading."""
     titles = ["# Birch ##", "# C#", "# #", "#   Bark  "]
     assert [plain._by_heading([line])["title"] for line in titles] == ["Birch", "C#", "", "Bark"]
 
@@ -128,7 +128,7 @@ def test_a_date_without_a_zone_is_in_utc(zone: str, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_numbers_of_a_spreadsheet(value: object, text: str) -> None:
-    """As people see them: no decimals that they do not have, and no digit less."""
+    """They are read as people see them: no decimal is added, and no digit is lost."""
     assert shown(value) == text
 
 
@@ -153,7 +153,7 @@ def test_a_mailbox_may_state_any_date(tmp_path: Path, first: str) -> None:
 
 
 def test_a_mailbox_without_a_suffix_is_one(tmp_path: Path) -> None:
-    """As Thunderbird names its own; a text that begins with From is a text."""
+    """Thunderbird names its own so; a text that begins with From stays a text."""
     messages = "From - Fri Mar 01 10:00:00 2024\nSubject: one\n\nText.\n"
     (tmp_path / "Inbox").write_text(messages)
     (tmp_path / "poem").write_text("From here on\nthe river: wide.\n")

@@ -48,7 +48,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(PATTERNS, PATTERNS)
 def test_as_git(repository: Path, outer: list[str], inner: list[str]) -> None:
-    """With a .gitignore file at the top and one further down."""
+    """Git lists the same files, with a .gitignore file at the top and one further down."""
     (repository / ".gitignore").write_text("\n".join(outer) + "\n")
     (repository / "a/.gitignore").write_text("\n".join(inner) + "\n")
     listed = subprocess.run(

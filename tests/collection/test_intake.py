@@ -22,7 +22,7 @@ def test_skipped_records_are_collected(faults: list[str]) -> None:
 
 
 def test_skipped_records_keep_nothing_else_in_memory() -> None:
-    """Not the frames in which they were found, with the record and the whole reader."""
+    """They do not keep the frames in which they were found, with the record and the reader."""
     intake = Intake(skip_bad=True)
     try:
         json.loads("{")

@@ -146,7 +146,7 @@ def test_processes_share_the_time_for_a_file(tmp_path: Path) -> None:
 
 
 def test_notes_until_the_time_was_up_remain(tmp_path: Path) -> None:
-    """As those of attachments of other types."""
+    """The notes about attachments of other types remain, for example."""
     message = message_from_bytes(mail("a costly one"), policy=default)
     message.add_attachment(b"?", "image", "png", filename="a.png")
     for name in ("c.txt", "d.txt"):
@@ -238,7 +238,7 @@ def test_any_error_costs_only_its_file(
     error: Exception,
     told: str,
 ) -> None:
-    """While the file is opened, and while the answers about it are read; it is told."""
+    """An error may come when the file is opened, or when answers about it are read; it is told."""
     files, usual = written(tmp_path, a="before", b="bad", c="after"), getattr(module, name)
 
     def failing(found: Any, *others: Any) -> Any:
@@ -275,7 +275,7 @@ def test_output_of_libraries_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_process_ends_with_the_reading(tmp_path: Path) -> None:
-    """Also with one that is given up in the middle of a file."""
+    """It also ends when the reading is given up in the middle of a file."""
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.eml").write_bytes(mail("first", "second"))
     documents = read_folder(tmp_path / "files", Intake())
@@ -299,7 +299,7 @@ def has_ended(process: int) -> bool:
 def test_process_ends_with_a_parent_that_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also while it reads a file for two minutes."""
+    """It ends even while it reads a file for two minutes."""
     started = tmp_path / "started"
     monkeypatch.setenv("STARTED", str(started))
     read = f"list(read_folder(Path({str(written(tmp_path, a='an endless file'))!r}), Intake()))"

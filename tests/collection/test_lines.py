@@ -115,7 +115,7 @@ by_format = pytest.mark.parametrize(
 def test_other_compressions(
     tmp_path: Path, compress: Callable[[bytes], bytes], name: str, raw: bytes
 ) -> None:
-    """Also of several files one after another; a truncated or damaged file is refused."""
+    """Several files may follow one another; a truncated or damaged file is refused."""
     whole = compress(raw)
     (tmp_path / "c").write_bytes(whole)
     assert b"\n".join(line for _, line in binary_lines(tmp_path / "c")) == raw.rstrip(b"\n")
@@ -207,7 +207,7 @@ def test_lines_in_memory_are_limited(file: Path, monkeypatch: pytest.MonkeyPatch
 def test_streams_may_be_padded(
     file: Path, compress: Callable[[bytes], bytes], padding: int
 ) -> None:
-    """With any number of zeros, between them and at the end."""
+    """Any number of zeros may be between them and at the end."""
     file.write_bytes(compress(b"one") + bytes(padding) + compress(b"two") + bytes(padding))
     assert lines.read_decompressed(file) == b"onetwo"
 
@@ -247,7 +247,7 @@ def test_garbage_after_a_gzip_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_are_closed(tmp_path: Path) -> None:
-    """Also if they are not read to the end, gzipped or not."""
+    """They are closed even if they are not read to the end, gzipped or not."""
     (tmp_path / "plain").write_bytes(b"a\nb\n")
     (tmp_path / "zipped").write_bytes(gzip.compress(b"a\nb\n"))
     with warnings.catch_warnings(record=True) as caught:

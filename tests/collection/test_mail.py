@@ -131,7 +131,7 @@ def test_bodies_in_another_encoding_than_declared(tmp_path: Path, head: str) -> 
 
 
 def test_blank_plain_text_gives_way_to_html(tmp_path: Path) -> None:
-    """Also in alternatives of alternatives; HTML is not read beside plain text."""
+    """It does so in nested alternatives, too; HTML is not read beside plain text."""
     html = "Content-Type: text/html\n\n<p>The baskets<br>are small.</p>"
     plain = "Content-Type: text/plain\n\n"
     assert (
@@ -143,7 +143,7 @@ def test_blank_plain_text_gives_way_to_html(tmp_path: Path) -> None:
 
 
 def test_all_text_that_is_shown_is_read(tmp_path: Path) -> None:
-    """As Apple Mail writes it: text, picture, text."""
+    """Apple Mail writes such messages: text, picture, text."""
     text = "Content-Type: text/plain\n\n"
     picture = "Content-Type: image/png; name=a.png\nContent-Disposition: inline\n\nx"
     intake = Intake(skip_bad=False)
@@ -231,7 +231,7 @@ def test_messages_in_messages_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_mailbox_is_a_document_a_message(tmp_path: Path) -> None:
-    """As the standard library writes it; a line that begins with From is restored."""
+    """The standard library writes the mailbox; a line that begins with From is restored."""
     box = mailbox.mbox(tmp_path / "box")
     for subject in ("One", "Three", "Three"):
         box.add(message(subject, "First.\n\nFrom here on, all is well.\n"))
@@ -247,7 +247,7 @@ def test_a_mailbox_is_a_document_a_message(tmp_path: Path) -> None:
 
 
 def test_a_message_keeps_its_id_when_another_is_deleted(tmp_path: Path) -> None:
-    """So that only what is gone is deleted from an index."""
+    """Ids stay, so that only what is gone is deleted from an index."""
     texts = [f"From x Tue Nov 24 10:00:00 2026\nMessage-ID: <{n}@x>\n\n{n}\n\n" for n in "ab"]
     both = read(tmp_path, "".join(texts).encode(), "in.mbox")
     last = read(tmp_path, texts[1].encode(), "in.mbox")
@@ -279,7 +279,7 @@ def test_hostile_headers(tmp_path: Path, head: bytes, text: str) -> None:
 
 
 def test_alternatives_in_alternatives_are_read_once(tmp_path: Path) -> None:
-    """Not once a level."""
+    """They are not read again at each level."""
     nested = b"".join(
         b"Content-Type: multipart/alternative; boundary=a%d\n\n--a%d\n" % (n, n) for n in range(18)
     )
@@ -289,7 +289,7 @@ def test_alternatives_in_alternatives_are_read_once(tmp_path: Path) -> None:
 
 @given(st.binary(), st.sampled_from([b"", b"Content-Type: multipart/mixed; boundary=a\n\n--a\n"]))
 def test_any_bytes_are_a_message_or_an_error(raw: bytes, head: bytes) -> None:
-    """Whatever strangers send."""
+    """This holds for whatever strangers send."""
     file = File(Path("a.eml"), head + raw, Intake())
     found = list(file_documents.parts_of(file, "a.eml", FileType("email", mail.read_mail), {}))
     assert found[0].doc_id == "a.eml"

@@ -85,7 +85,7 @@ def test_entities_comments_and_attributes() -> None:
 
 
 def test_a_stray_end_tag_is_harmless() -> None:
-    """So is a bare less-than sign."""
+    """A bare less-than sign is harmless, too."""
     assert plain_text("a</script>b</p>c < d")[1] == "a\n\nb\n\nc < d"
 
 
@@ -107,7 +107,7 @@ def test_a_stray_end_tag_is_harmless() -> None:
     ],
 )
 def test_pages_lose_their_navigation(markup: str, text: str) -> None:
-    """By tag or role; a page never becomes empty by it."""
+    """A tag or a role marks it; removing it never leaves a page empty."""
     assert page_text(f"<title>T</title>{markup}") == ("T", text)
 
 
@@ -168,7 +168,7 @@ def test_floods_end_soon(flood: str) -> None:
 
 
 def test_less_than_signs_are_text() -> None:
-    """Also within scripts and quoted attributes, which stay what they are."""
+    """Scripts and quoted attributes that have such signs stay what they are."""
     markup = "<p>if a < b</p><script>if (a<b) x('<p>')</script><img alt='a<b'>c <!-- <b> < --> d<"
     assert plain_text(markup)[1] == "if a < b\n\nc d<"
     assert plain_text("<p title=\"it's < that\">x</p><p don't>y</p>")[1] == "x\n\ny"

@@ -130,7 +130,7 @@ def test_damaged_xml_stays_as_it_is(xml: str, times: int) -> None:
 
 
 def test_headers_footers_and_comments_are_read(tmp_path: Path) -> None:
-    """After the text, equal ones once."""
+    """They follow the text, and equal ones are read once."""
     header = paragraph("Walrus &amp; Sons")
     raw = docx(
         paragraph("Text."),
@@ -144,7 +144,7 @@ def test_headers_footers_and_comments_are_read(tmp_path: Path) -> None:
 
 
 def test_words_that_pandoc_does_not_read_are_told(tmp_path: Path) -> None:
-    """Such as those of an element that it does not know."""
+    """Words of an element that pandoc does not know are told, for example."""
     raw = docx(paragraph("Text."), "<w:unknown><w:p><w:r><w:t>lost</w:t></w:r></w:p></w:unknown>")
     _, text, notes = read(tmp_path, "a.docx", raw)
     assert (text, notes) == ("Text.", {"word file with words that pandoc does not read": 1})
@@ -186,7 +186,7 @@ def test_marks_of_footnotes_are_not_glued_to_words(tmp_path: Path, to: str) -> N
     ],
 )  # fmt: skip
 def test_titles(tmp_path: Path, to: str, markdown: str, title: str, text: str) -> None:
-    """Of the properties, else the first heading, which is then no part of the text."""
+    """The properties give the title, or else the first heading, which then leaves the text."""
     found = read(tmp_path, f"a.{to}", converted(tmp_path, markdown, to, "-s"))
     assert found == (title, text, {})
 

@@ -105,7 +105,7 @@ def test_what_is_no_plain_file(folder: Path, kind: str) -> None:
 
 
 def test_a_file_that_keeps_readers_waiting(folder: Path) -> None:
-    """As /proc/kmsg does, which calls itself a plain file: it is no text of no bytes."""
+    """/proc/kmsg is one and calls itself a plain file; it is not read as an empty text."""
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     with os.fdopen(read_end, "rb") as file, pytest.raises(BlockingIOError):

@@ -32,7 +32,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def test_rows_are_documents(tmp_path: Path) -> None:
-    """As lines of JSON would be; dates are text, and empty cells no fields."""
+    """A row is read as a line of JSON would be; dates are text, and empty cells are no fields."""
     first, second = read_collection(write(tmp_path / "docs.parquet", ROWS))
     assert first.doc_id == "a"
     assert dict(first.fields) == {

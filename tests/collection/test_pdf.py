@@ -103,7 +103,7 @@ def test_hyphens_at_the_end_of_a_line(
 
 
 def test_a_compound_that_the_file_has_elsewhere_keeps_its_hyphen(tmp_path: Path) -> None:
-    """Also with another capital; other words are joined."""
+    """It may have another capital elsewhere; other words are joined."""
     lines = ("A Well-known poet, the well-", "known painter and the paint-", "ings.")
     drawing = drawn(*((60, 700 - 14 * n, line) for n, line in enumerate(lines)))
     text, _ = read(tmp_path, pdf(drawing))
@@ -122,7 +122,7 @@ FORM = (
 
 
 def test_the_values_of_a_form_are_read(tmp_path: Path) -> None:
-    """With the names that people see, if there are any; no password and no empty field."""
+    """Names that people see are read with them; passwords and empty fields are not read."""
     common = "<< /Type /Annot /Subtype /Widget /Rect [60 600 260 620]"
     fields = tuple(f"{common} {field} >>" for field in FORM)
     references = " ".join(f"{5 + number} 0 R" for number in range(len(fields)))

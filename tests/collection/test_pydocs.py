@@ -216,7 +216,7 @@ def test_packages_are_named_by_their_folder(tmp_path: Path) -> None:
     ).split(),
 )
 def test_private_modules_and_tests_are_left_out(tmp_path: Path, name: str) -> None:
-    """So are installed packages."""
+    """Installed packages are left out, too."""
     files = {name: '"""No."""', "public.py": '"""Yes."""'}
     assert set(read(library(tmp_path, files))) == {"public"}
 

@@ -37,7 +37,7 @@ def read(path: Path, text: str) -> Qrels:
 def test_judgments_round_trip(
     file: Path, grades: dict[str, dict[str, int]], space: str, end: str
 ) -> None:
-    """With any white space between columns and lines."""
+    """Any white space may be between columns and lines."""
     lines = [
         space.join((query_id, "0", doc_id, str(grade)))
         for query_id, of_query in grades.items()

@@ -148,7 +148,7 @@ def test_id_and_text_have_many_names(tmp_path: Path, id_name: str, text_name: st
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # test_lines: closed
 def test_the_format_is_detected_from_the_contents(tmp_path: Path) -> None:
-    """Also after blank lines, a BOM and in gzip."""
+    """It is detected after blank lines, after a BOM and in gzip, too."""
     for text in ("1\tbirch\n", '{"id": 1, "text": "birch"}\n', as_topics([Query("1", "birch")])):
         (tmp_path / "q.txt").write_bytes(gzip.compress(b"\xef\xbb\xbf\n  \r\n" + text.encode()))
         assert read_queries(tmp_path / "q.txt") == [Query("1", "birch")]
@@ -168,7 +168,7 @@ def test_white_space_around_ids_and_texts_is_removed(tmp_path: Path) -> None:
 
 
 def test_the_given_encoding_is_used(tmp_path: Path) -> None:
-    """For lines and for topics."""
+    """It is used for lines and for topics."""
     for text in (as_tsv([Query("1", "café")]), as_topics([Query("1", "café")])):
         (tmp_path / "q").write_bytes(text.encode("latin-1"))
         assert read_queries(tmp_path / "q", encoding="latin-1") == [Query("1", "café")]
@@ -227,7 +227,7 @@ def test_microblog_ids_are_those_of_its_qrels(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_missing_part_lists_the_parts(tmp_path: Path) -> None:
-    """So that the user can choose one."""
+    """The list lets the user choose one."""
     with pytest.raises(
         InputError,
         match=r"q, topic 1: topic has no description: found title, query, question, narrative "
@@ -246,7 +246,7 @@ def test_a_topic_without_number_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [as_tsv, as_jsonl, as_topics, as_xml])
 def test_a_repeated_id_is_refused(tmp_path: Path, write: Callable[[list[Query]], str]) -> None:
-    """Even if the text is the same."""
+    """It is refused even if the text is the same."""
     with pytest.raises(InputError, match=r"q.*: a second query with the id 7"):
         read(tmp_path / "q", write([Query("7", "birch"), Query("8", "bark"), Query("7", "birch")]))
 
@@ -281,7 +281,7 @@ def test_the_error_for_json_without_text_lists_the_fields(tmp_path: Path) -> Non
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
-    """As for any file."""
+    """They are refused as for any file."""
     with pytest.raises(InputError, match="is a folder"):
         read_queries(tmp_path)
     with pytest.raises(InputError, match="no such file"):
@@ -366,7 +366,7 @@ def test_the_text_of_json_is_not_replaced_by_another_field(tmp_path: Path, text:
 
 @pytest.mark.parametrize("weight", ["-1", "NaN", "Infinity", '"1"', "true", "9" * 400])
 def test_weights_that_are_no_numbers(weight: str, tmp_path: Path) -> None:
-    """Nor integers that are larger than any float."""
+    """They are refused, and so are integers that are larger than any float."""
     path = tmp_path / "q.jsonl"
     path.write_text(f'{{"id": 1, "vector": {{"bee": {weight}}}}}')
     with pytest.raises(InputError, match=r"q\.jsonl:1: query 1 has an invalid vector"):

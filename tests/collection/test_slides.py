@@ -61,7 +61,7 @@ def test_shapes_groups_tables_and_notes(tmp_path: Path) -> None:
     ("stated", "title"), [("Plan", "Plan"), ("PowerPoint Presentation", "One")]
 )
 def test_the_title_is_that_of_the_properties(tmp_path: Path, stated: str, title: str) -> None:
-    """Unless a program wrote it; the first line of the slides stands in for it then."""
+    """If a program wrote that title, the first line of the slides is the title instead."""
     document = read(tmp_path, pptx([shape("One", "Two")], title=stated))
     assert document.title == title
     assert document.text == ("One\n\nTwo" if title == "Plan" else "Two")
@@ -127,7 +127,7 @@ def test_damaged_presentations_are_errors(parts: dict[str, str]) -> None:
 
 @given(st.data())
 def test_any_change_of_bytes_is_read_or_an_error(data: st.DataObject) -> None:
-    """Whatever strangers send."""
+    """This holds for whatever strangers send."""
     raw = bytearray(pptx([shape("One")], notes=shape("Two")))
     for place in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=3)):
         raw[place] = data.draw(st.integers(0, 255))

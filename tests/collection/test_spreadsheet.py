@@ -45,7 +45,7 @@ def test_sheets_have_their_names_and_rows_those_of_their_columns(tmp_path: Path)
 
 
 def test_opendocument(tmp_path: Path) -> None:
-    """As in .xlsx files; repeated cells and rows are so many."""
+    """It is read as .xlsx files are; a repeated cell or row counts as many times as it says."""
 
     def row(*cells: str) -> str:
         return f"<table:table-row>{''.join(cells)}</table:table-row>"

@@ -225,7 +225,7 @@ def test_what_is_not_understood_is_refused(fault: str, tmp_path: Path) -> None:
 
 
 def test_all_parts_of_a_topic() -> None:
-    """Of TREC's first topics, each labelled part stands alone."""
+    """Each labelled part of TREC's first topics stands alone."""
     (topic,) = read_topics(FORMS["TREC 1 and 2"][0])
     assert topic == Topic(
         "051",
@@ -246,7 +246,7 @@ def test_parts_have_two_names(name: str) -> None:
 
 
 def test_a_language_can_be_chosen() -> None:
-    """By the language in front of the part's name."""
+    """The language in front of the part's name chooses it."""
     texts: Any = '<topic id=1><title lang="fr">a</title><title xml:lang="EN">b</title></topic>'
     (topic,) = read_topics(texts)
     assert topic.text(["en-title"]) == "b"

@@ -152,7 +152,7 @@ def test_a_document_needs_a_number(tmp_path: Path, number: str) -> None:
 
 
 def test_an_unclosed_document_is_an_error(tmp_path: Path) -> None:
-    """At the end of the file and before the next document; the error names its first line."""
+    """It may be at the end or before another document; the error names its first line."""
     first = "<DOC>\n<DOCNO>1</DOCNO>\n"
     with pytest.raises(InputError, match=r":1: <DOC> is not closed at the end of the file"):
         read(tmp_path / "c.trec", first)
@@ -222,7 +222,7 @@ def test_entities_of_the_federal_register() -> None:
 
 
 def test_files_of_a_folder_can_be_chosen(tmp_path: Path) -> None:
-    """By the patterns of the intake; hidden files are not read."""
+    """The patterns of the intake choose them; hidden files are not read."""
     for name in ("CR/1", "FT/1", "FT/2", "LA/.1"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         document = Document(name.replace("/", "-"), {"title": "", "text": "x"})

@@ -98,7 +98,7 @@ def test_a_bad_first_line_does_not_set_the_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["id\ttext", "docid\ttitle\ttext", "id\turl\ttitle\tcontents"])
 def test_a_first_line_that_names_the_columns_is_no_document(header: str, tmp_path: Path) -> None:
-    """Such a line further down is one."""
+    """The same line further down is a document."""
     line = "\t".join(["7", *(["x"] * header.count("\t"))])
     (tmp_path / "c.tsv").write_text(f"{header}\n{line}\n{header}\n")
     found = [document.doc_id for _, document in read_tsv(tmp_path / "c.tsv", Intake())]

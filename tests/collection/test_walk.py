@@ -48,7 +48,7 @@ def test_all_files_in_order_of_path(
 
 
 def test_gitignore(tmp_path: Path) -> None:
-    """As git: inner files decide over outer ones, and nothing below an ignored folder is read."""
+    """As in git, inner files decide over outer ones; nothing below an ignored folder is read."""
     fill(
         tmp_path, "a.log", "keep.log", "b.txt", "build/c.txt", "sub/d.log", "sub/e.log", "sub/f.txt"
     )
@@ -119,7 +119,7 @@ def test_links_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_gitignore_file_is_one_of_the_folder(tmp_path: Path) -> None:
-    """As git reads none from elsewhere; that it does not count is told."""
+    """Git reads none from elsewhere, and neither does the walk, which tells so."""
     fill(tmp_path / "files", "a.log")
     (tmp_path / "patterns").write_text("*.log")
     (tmp_path / "files/.gitignore").symlink_to("../patterns")
