@@ -127,7 +127,7 @@ def test_documents_keep_their_ids_in_any_form(form: str) -> None:
 def test_documents_in_any_form_and_order_give_the_same_run(
     form: str, order: list[int], tmp_path_factory: pytest.TempPathFactory, index: Index
 ) -> None:
-    """So do queries, scored in any form."""
+    """Queries and scores in any form give the same run, too."""
     shuffled = [DOCUMENTS[i] for i in order]
     built = build_index(FORMS[form](shuffled), tmp_path_factory.mktemp("any") / "index")
     queries = [Query("1", QUERY), Query("2", "steam engine")]
@@ -142,7 +142,7 @@ def test_documents_in_any_form_and_order_give_the_same_run(
 
 @by_form
 def test_ids_in_any_form(form: str, index: Index, tmp_path: Path) -> None:
-    """Of documents to read or delete, and of a ranking with its scores."""
+    """They are ids of documents to read or delete, or of a ranking with its scores."""
     ids = ["bees", "canoe", "engine"]
     assert [d.doc_id for d in index.documents(FORMS[form](ids))] == ids
     assert Ranking.of(FORMS[form](ids), FORMS[form]([1.0, 3.0, 2.0])).doc_ids == (
@@ -295,7 +295,7 @@ def test_integers_are_ids_everywhere(tmp_path: Path) -> None:
     ],
 )
 def test_records_that_are_refused(make: Callable[[], object], message: str) -> None:
-    """With the value that was found, instead of a TypeError later on."""
+    """The error names the value that was found, and no TypeError follows later on."""
     with pytest.raises(InputError, match=message):
         make()
 

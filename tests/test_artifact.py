@@ -169,7 +169,7 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
 
 
 def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even for a moment, in which files of other threads would be open to everyone."""
+    """A change of even a moment would open files of other threads to everyone."""
     monkeypatch.setattr(os, "umask", None)
     (tmp_path / "plain").touch()
     (tmp_path / "folder").mkdir()

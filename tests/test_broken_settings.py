@@ -113,7 +113,7 @@ def test_no_key_is_ignored(name: str, data: st.DataObject, file: Path) -> None:
 @fuzz(12)
 @given(text=broken_toml([STAGES]))
 def test_what_is_read_ranks(text: str, index: Index, tmp_path: Path) -> None:
-    """Or is refused, by the time the models are loaded."""
+    """Settings rank, or are refused by the time the models are loaded."""
     path = tmp_path / "stages.toml"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
@@ -156,7 +156,7 @@ def test_numbers_that_no_float_holds(value: str, tmp_path: Path) -> None:
 
 
 def test_a_number_of_thousands_of_digits_is_no_toml(tmp_path: Path) -> None:
-    """As Python's own reader says by ValueError."""
+    """Python's own reader raises ValueError for it."""
     path = tmp_path / "a.toml"
     path.write_text(f"x = {'9' * 5000}")
     with pytest.raises(InputError, match=r"a\.toml: not a TOML file"):

@@ -80,14 +80,14 @@ def test_every_command_and_option_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_public_name_is_documented(site: Path) -> None:
-    """With its signature, on the page that MkDocs builds."""
+    """The page that MkDocs builds has each name with its signature."""
     text = (site / "reference" / "api.html").read_text()
     for name in set(birchbark.__all__) - {"__version__"}:
         assert re.search(rf'id="birchbark\.(\w+\.)*{name}"', text), name
 
 
 def test_every_recipe_is_on_the_papers_page() -> None:
-    """And every recipe named there exists."""
+    """Every recipe named on that page exists."""
     prefixes = "|".join(sorted({name.partition("-")[0] for name in RECIPES}))
     named = set(re.findall(rf"`((?:{prefixes})-[\w-]+)`", PAPERS))
     assert named - {"birchbark-minilm-l6"} == RECIPES

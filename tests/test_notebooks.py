@@ -95,7 +95,7 @@ def test_a_stored_notebook_is_complete_and_tidy(path: Path) -> None:
 
 @every_notebook
 def test_a_page_shows_a_notebook(path: Path) -> None:
-    """With its code, its results as text, and its pictures; the page is in the navigation."""
+    """It shows its code, its results as text, and its pictures; the navigation has the page."""
     assert f"notebooks/{path.name}" in (ROOT / "mkdocs.yml").read_text("utf-8")
     spec = spec_from_file_location("notebook_pages", DOCS / "notebook_pages.py")
     assert spec

@@ -84,7 +84,7 @@ def test_all_are_found() -> None:
     ids=[f"{p.relative_to(SOURCE)}:{call.lineno}" for p, call, _ in EXPRESSIONS],
 )
 def test_time_grows_no_faster_than_the_text(path: Path, call: ast.Call, name: str | None) -> None:
-    """By the methods with which the package uses the expression."""
+    """Each expression is tried by the methods with which the package uses it."""
     pattern = compiled(path, call)
     used = {call.func.attr} if call.func.attr != "compile" else uses(path, name)  # type: ignore[attr-defined]
     for method in used or {"search"}:

@@ -54,7 +54,7 @@ def test_the_readme_says_what_the_study_measured(collection: str) -> None:
 
 @pytest.mark.slow
 def test_dl19_gives_the_figures_of_the_study(data: Callable[[str], Path], tmp_path: Path) -> None:
-    """By the pipeline, within .002: other processors may round a near tie the other way."""
+    """Figures agree within .002: other processors may round a near tie the other way."""
     folder = data("trec-dl19-passage")
     index = build_index(read_collection(str(folder / "corpus.jsonl"), Intake()), tmp_path / "i")
     first = read_run(folder / "runs" / "BM25.5bcc39.top100.run")

@@ -66,7 +66,7 @@ def test_stop_words_are_removed() -> None:
 
 
 def test_titles_are_shortened() -> None:
-    """To a quarter of their consecutive words or more, but never all."""
+    """A quarter of their consecutive words or more is left, but never all."""
     title_pairs = with_changes(short_title=1)
     for document in DOCUMENTS:
         part, whole = title_pairs.queries[document.doc_id].text, document.title
@@ -85,7 +85,7 @@ def test_titles_are_shuffled() -> None:
 
 
 def test_texts_are_shortened() -> None:
-    """To consecutive words, which differ between queries."""
+    """Consecutive words are left, which differ between queries."""
     title_pairs = with_changes(short_text=1)
     parts = texts(title_pairs)
     assert all(

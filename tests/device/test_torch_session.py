@@ -92,7 +92,7 @@ def test_sixteen_bits(
 
 
 def test_int8_runs_on_the_cpu_only(tmp_path: Path) -> None:
-    """And 16 bits on a GPU only, which would not be faster on a CPU."""
+    """16 bits run on a GPU only, since they would not be faster on a CPU."""
     checkpoint = Checkpoint.open(write_family(tmp_path / "bert", "bert", 1))
     with pytest.raises(InputError, match="int8 arithmetic runs on the CPU only"):
         TorchSession(checkpoint, precision=Precision.INT8, device="cpu")

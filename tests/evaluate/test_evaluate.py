@@ -441,7 +441,7 @@ def test_query_ids_with_hyphens() -> None:
     documents=st.lists(NAMES, min_size=6, max_size=6, unique=True),
 )
 def test_values_do_not_depend_on_names(queries: list[str], documents: list[str]) -> None:
-    """Whatever characters are in the ids of queries and documents."""
+    """The ids of queries and documents may have any characters."""
     grades = [{0: 2, 1: 0, 2: 1, 5: 1}, {3: 1}, {4: 4, 0: 1}]
     orders = [[1, 2, 3, 0], [3, 4], [0, 1, 2, 3, 4, 5]]
 
@@ -482,7 +482,7 @@ def test_ids_that_come_back_changed_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_number_of_queries_is_that_of_all_judged_ones() -> None:
-    """As `trec_eval -c` counts them; means are divided by the same number."""
+    """They are counted as by `trec_eval -c`; means are divided by the same number."""
     assert measure(QRELS, run(q1="ca"), ["NumQ", "NumRet"]).means == {"NumQ": 2.0, "NumRet": 2.0}
 
 

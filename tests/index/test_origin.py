@@ -77,7 +77,7 @@ def test_what_follows_from_another_origin_is_refused(index: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
 def test_damage_is_told(index: Path, damage: str) -> None:
-    """By readers, and by the check of the whole index."""
+    """Readers tell it, and so does the check of the whole index."""
     [file] = index.rglob("origin-*")
     if damage == "changed":
         file.write_bytes(b"other")

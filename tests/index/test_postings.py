@@ -155,7 +155,7 @@ def test_light_lists_are_skipped() -> None:
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5, -1.0]), min_size=1), st.data())
 def test_the_last_of_the_best_is_found(values: list[float], data: st.DataObject) -> None:
-    """Of many equal values, too, and at either end."""
+    """It is found among many equal values, too, and at either end."""
     depth = data.draw(st.integers(1, len(values)))
     found = _depth_best(np.array(values, np.float32), depth)
     assert found == sorted(values, reverse=True)[depth - 1]

@@ -206,7 +206,7 @@ def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_commit_is_seen_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By readers of all shards and of one, while the manifests of the shards are replaced."""
+    """Readers of all shards, and of one, see all of it while manifests of shards are replaced."""
     built(tmp_path / "i", 3)
     in_first = sum(shard_number(f"new{n}", 3) == 0 for n in range(20))
     before = len(Index(tmp_path / "i/shard-00"))

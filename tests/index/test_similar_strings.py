@@ -22,7 +22,7 @@ def test_those_that_a_comparison_with_each_finds(
     allowed: int,
     data: st.DataObject,
 ) -> None:
-    """With their number of differences, within the given range of the table."""
+    """They are found with their number of differences, within the given range of the table."""
     ordered = sorted(words, key=str.encode)
     path = tmp_path_factory.mktemp("table") / "strings"
     write_strings(path, ordered)

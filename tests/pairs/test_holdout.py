@@ -18,7 +18,7 @@ QUERIES = st.dictionaries(
 def test_holding_out_depends_on_the_query_alone(
     some: set[str], others: set[str], share: float, larger: float
 ) -> None:
-    """Not on other queries or white space; a larger share includes all queries of a smaller one."""
+    """Other queries and white space do not matter; a larger share includes a smaller one."""
     share, larger = sorted((share, larger))
     alone, merged = held_out_queries(some, share), held_out_queries(some | others, share)
     assert set(alone) == set(merged) & some
@@ -53,7 +53,7 @@ def test_two_ids_of_one_text_are_on_one_side(queries: dict[str, str], share: flo
 
 @pytest.mark.parametrize("share", [0, 1, -0.2, 20, float("nan")])
 def test_a_share_out_of_range_is_refused(share: float) -> None:
-    """For example a percentage."""
+    """A percentage is refused, for example."""
     with pytest.raises(InputError, match="expected above 0 and below 1, found"):
         held_out_ids({"1": "a", "2": "b"}, share)
 

@@ -75,7 +75,7 @@ def test_the_sample_of_a_query_does_not_depend_on_others() -> None:
 
 @pytest.mark.parametrize("ends", [(0, 5), (-1, 5), (100, 10), (5, 4)])
 def test_reversed_ranks_are_refused(ends: tuple[int, int]) -> None:
-    """So are ranks below 1."""
+    """Ranks below 1 are refused, too."""
     with pytest.raises(InputError, match="expected FIRST-LAST with 1 ≤ FIRST ≤ LAST"):
         RankRange(*ends)
 

@@ -24,7 +24,7 @@ def test_the_order_of_names_does_not_matter(names, count, seed, shuffler) -> Non
 
 
 def test_samples_are_the_same_in_every_version() -> None:
-    """On every machine and with every Python."""
+    """They are the same on every machine and with every Python."""
     assert sample("abcdefgh", 3, 0, "q") == ["d", "f", "h"]
     assert sample("abcdefgh", 3, 1, "q") != ["d", "f", "h"]
 

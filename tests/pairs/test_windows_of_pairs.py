@@ -36,7 +36,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ),
 )
 def test_every_word_is_in_a_pair_with_the_grade(path, segmenter, texts, grades) -> None:  # type: ignore[no-untyped-def]
-    """Also after writing and reading, with any segmenter."""
+    """This also holds after writing and reading, with any segmenter."""
     documents = {
         d: Document(d, {"title": title, "text": f"{text} end"})
         for d, (title, text) in texts.items()

@@ -39,7 +39,7 @@ def as_written(pair: Pair) -> Pair:
 
 @given(PAIRS)
 def test_pairs_round_trip_through_a_file(path: Path, pairs: list[Pair]) -> None:
-    """Except for white space in texts; bad pairs are counted and not written."""
+    """Only white space in texts may change; bad pairs are counted and not written."""
     intake = Intake(skip_bad=True)
     try:
         (stats,) = write_pairs(pairs, path, intake)

@@ -42,7 +42,7 @@ def hit(probability: float | None) -> Hit:
 
 @given(SCORES, SCORES, SCORES)
 def test_it_rises_with_both_scores(low: float, high: float, other: float) -> None:
-    """And lies between 0 and 1, also for scores of exactly 0 and 1."""
+    """It lies between 0 and 1, also for scores of exactly 0 and 1."""
     low, high = sorted([low, high])
     assert 0 < answer_probability(low, other) <= answer_probability(high, other) < 1
     assert answer_probability(other, low) <= answer_probability(other, high)
@@ -54,7 +54,7 @@ def test_the_threshold_divides_good_from_bad_scores() -> None:
 
 
 def test_hits_have_it_if_they_were_read(index: Index, ranker: Ranker) -> None:
-    """By the best passage, and the document's evidence by the embedding without its weight."""
+    """It comes from the best passage and from the embedding's evidence without its weight."""
     hits = search(IndexEngine(index), "birch river", ranker, 5).hits
     read = [one for one in hits if one.scored]
     assert read
@@ -67,7 +67,7 @@ def test_hits_have_it_if_they_were_read(index: Index, ranker: Ranker) -> None:
 
 
 def test_it_is_not_known_without_an_embedding(index: Index, ranker: Ranker) -> None:
-    """Nor if the embedding ranks alone."""
+    """It is not known either if the embedding ranks alone."""
     for other in (
         replace(ranker, embedding=None),
         replace(ranker, embedding_weight=0.0),
@@ -83,7 +83,7 @@ def answer(*probabilities: float | None, exact: bool = True) -> Answer:
 
 
 def test_an_improbable_best_hit_is_told(index: Index) -> None:
-    """Whatever the others are; nothing is told if it is not known."""
+    """It is told whatever the others are; nothing is told if the probability is not known."""
     low, high = UNLIKELY - 0.01, UNLIKELY
     assert probably_unanswered(answer(low, high))
     assert not probably_unanswered(answer(high, low))

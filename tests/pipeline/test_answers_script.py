@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parents[2] / "training" / "answers" / "fit.py"
 
 
 def test_weights_are_found_again() -> None:
-    """Of questions drawn by known weights, half of them answered."""
+    """Questions are drawn by known weights, and half of them are answered."""
     spec = importlib.util.spec_from_file_location("fit_answers", SCRIPT)
     assert spec
     assert spec.loader

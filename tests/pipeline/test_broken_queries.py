@@ -45,7 +45,7 @@ def ask(searcher: Searcher, text: str, **choices: object) -> None:
 @fuzz(25)
 @given(raw=broken(QUERIES))
 def test_any_query(raw: bytes, searcher: Searcher) -> None:
-    """Also with half a pair of surrogates, as in JSON."""
+    """A query may even have half a pair of surrogates, as JSON may."""
     is_read(lambda: ask(searcher, raw.decode("utf-8", "surrogateescape")), "")
 
 
@@ -55,7 +55,7 @@ def test_any_query(raw: bytes, searcher: Searcher) -> None:
     raw=broken([b"pdf|html", b"!text", b"2024-01..2024-05", b"docs/*", b'"a|b"', b"..7"]),
 )
 def test_any_filter(name: str, raw: bytes, searcher: Searcher) -> None:
-    """As the service, agents and programs give them beside the query."""
+    """The service, agents and programs give filters beside the query."""
     value = raw.decode("utf-8", "surrogateescape")
     is_read(lambda: searcher.search("river", filters={name: value}), "")
 
@@ -65,7 +65,7 @@ def test_any_filter(name: str, raw: bytes, searcher: Searcher) -> None:
 def test_time_grows_with_the_length_of_a_query(
     texts: tuple[bytes, bytes], searcher: Searcher
 ) -> None:
-    """Of 4 and 16 KB, most of which are one piece that is repeated."""
+    """Queries of 4 and 16 KB are compared, most of which are one piece that is repeated."""
     short, long = (raw.decode("utf-8", "replace") for raw in texts)
     search = growth(lambda text: is_read(lambda: ask(searcher, text), ""), short, long)
     assert search < FASTER_THAN_SQUARE

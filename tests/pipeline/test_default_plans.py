@@ -82,7 +82,7 @@ def test_another_embedding_reads_all_candidates(make: Make) -> None:
 def test_documents_without_vectors_are_embedded_in_int8(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By request, or in searches on a suitable processor; stored vectors are always float32."""
+    """They are if asked for, or if the processor suits; stored vectors are always float32."""
     monkeypatch.setattr(precision_module, "has_vnni", lambda: True)
     fp32 = make().embedding
     assert fp32

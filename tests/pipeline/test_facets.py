@@ -36,7 +36,10 @@ def test_values_that_are_left_out_are_counted() -> None:
 
 
 def test_paths_are_counted_by_folder() -> None:
-    """Also those above; folders that exclude nothing, or what a subfolder does, are left out."""
+    """Folders above are counted too.
+
+    Folders that exclude nothing, or only what a subfolder does, are left out.
+    """
     names = ["a/b/c/1", "a/b/c/2", "a/b/d/3", "a-b/4", "a..b/5", "e|f/6", "7"]
     documents = [Document(name, {"path": name}) for name in names]
     assert count_facets(documents, ["path"]) == [

@@ -104,7 +104,7 @@ CHANGE = st.tuples(
 def test_a_synced_index_equals_one_built_afresh(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[tuple[str, str | None, int]]]
 ) -> None:
-    """Whatever was added, changed and deleted, readable or not."""
+    """This holds whatever was added, changed and deleted, readable or not."""
     root = tmp_path_factory.mktemp("sync")
     folder, index = root / "files", root / "index"
     write(folder / "always.txt", "x")
@@ -185,7 +185,7 @@ def test_links_out_of_the_folder_are_read_on_request(folder: Path, tmp_path: Pat
 def test_a_file_that_becomes_a_link_out_of_the_folder_is_deleted(
     index: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even between the look at the folder and the reading of the file."""
+    """It may become one even between the look at the folder and the reading of the file."""
     (tmp_path / "secret.txt").write_text("A secret.")
     write(folder / "a.txt", "Another text.", 2)
     real = FolderSource.open
@@ -222,7 +222,7 @@ def test_the_patterns_and_the_encoding_of_the_index_hold(folder: Path, tmp_path:
 
 
 def test_a_strict_index_refuses_bad_files_and_stays(folder: Path, tmp_path: Path) -> None:
-    """As when it was built."""
+    """A sync refuses a bad file, as building the index does, and the index stays as it was."""
     build_folder_index(FolderSource((str(folder),), strict=True), tmp_path / "index")
     write(folder / "bad.html", b"\0\xff\1")
     write(folder / "a.txt", "changed", 2)
@@ -281,7 +281,7 @@ def test_a_damaged_state_is_told(index: Path, damaged: str) -> None:
 
 
 def test_a_changed_state_is_told(index: Path) -> None:
-    """Even where it can be read: another id would leave a deleted document in the index."""
+    """It is told even if it can be read: another id would leave a deleted document in the index."""
     [file] = index.glob("origin-*.json")
     assert "a.txt" in file.read_text()
     file.write_text(file.read_text().replace("a.txt", "e.txt"))
@@ -436,7 +436,7 @@ def test_another_folder_is_refused(index: Path, folder: Path, tmp_path: Path) ->
 
 
 def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
-    """As when an index is built."""
+    """A sync notes them as building an index does."""
     write(folder / "empty.html", "<p></p>")
     intake = Intake(None)
     sync_folder(index, changing(index), (), intake)
@@ -444,7 +444,7 @@ def test_documents_without_text_are_noted(index: Path, folder: Path) -> None:
 
 
 def test_a_file_is_found_by_its_name(tmp_path: Path) -> None:
-    """By the words of its path, also if it has no others; they are no part of what models read."""
+    """The words of its path find a file that has no others; models do not read them."""
     folder = tmp_path / "files"
     (folder / "tax_2023").mkdir(parents=True)
     (folder / "tax_2023" / "invoice-acme.txt").write_text("Nothing that tells.")

@@ -14,7 +14,7 @@ TEXTS = ["It is late. The bees dance.\n\nIron rusts. the bees", "", "a birch. a 
 
 
 def test_sentences_with_offsets() -> None:
-    """At most three of each text, in the order of the texts, best first."""
+    """Each text gives at most three, best first; texts keep their order."""
     found = highlight("bees dance", TEXTS, WordScorer())
     assert [[x.segment.text for x in of_text] for of_text in found][:2] == [
         ["The bees dance.", "the bees", "It is late."],

@@ -11,7 +11,7 @@ LEAST = 11  # of 16 questions; measured: 12. See docs/explanation/default-model.
 
 
 def test_an_answer_ranks_above_noise() -> None:
-    """With the default models, for most questions; every text is scored."""
+    """It does for most questions with the default models; every text is scored."""
     texts = tomllib.loads(Path(__file__).with_name("noise.toml").read_text("utf-8"))
     noise, first = texts["noise"]["texts"], 0
     for question, answer in texts["questions"].items():

@@ -92,7 +92,7 @@ def titles(index: Path) -> list[str]:
 
 
 def test_every_part_is_a_document(index: Path) -> None:
-    """With the title that it has, or else its name."""
+    """Each has its own title, or else its name."""
     assert titles(index) == [
         "Bees", "Canoes", "Offer", "Our shop", "The forest", "prices.xlsx",
     ]  # fmt: skip
@@ -117,7 +117,7 @@ def test_only_what_has_changed_is_replaced(folder: Path, index: Path, tmp_path: 
 
 
 def test_mail_is_searched_filtered_and_sorted(index: Path) -> None:
-    """By the words of names, too; attachments have the sender and the date of their e-mail."""
+    """Words of names find it, too; attachments have the sender and date of their e-mail."""
     searcher = Searcher(index, Ranker(WordScorer()))
     found = searcher.search("ann lamp bark", filters={"from": "Ann*"})
     titles = [hit.document.title for hit in sorted_by_field(found, "date").hits]

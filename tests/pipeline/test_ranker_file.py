@@ -67,7 +67,7 @@ def test_each_key_has_its_effect(tmp_path: Path) -> None:
 
 
 def test_settings_replace_what_the_file_says(tmp_path: Path) -> None:
-    """Of the first stage, and of its only other stage; all other keys stay."""
+    """They replace keys of the first stage and of its only other stage; all other keys stay."""
     (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n[[stage]]\ndepth = 7\n")
     changed = {"first_stage.k1": 2, "first_stage.rm3.terms": 5, "read_pairs": "all"}
     first_stage, stages = read_ranker(tmp_path / "r.toml", changed)
@@ -132,7 +132,7 @@ def test_an_unknown_key_is_refused_with_what_may_be_meant(key: str, wanted: str)
     ],
 )
 def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
-    """With the file and the key."""
+    """The error names the file and the key."""
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(InputError, match=rf"r\.toml: .*{message}"):
         read_ranker(tmp_path / "r.toml")
@@ -169,7 +169,7 @@ def test_a_setting_is_parsed(text: str, key: str, value: Any) -> None:
     ],
 )
 def test_wrong_settings_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
-    """Before anything is read."""
+    """They are refused before anything is read."""
     with pytest.raises(InputError, match=message):
         CliRunner().invoke(group, ["search", str(tmp_path), "x", *options], catch_exceptions=False)
 
@@ -186,7 +186,7 @@ def test_a_command_refuses_keys_of_the_table_that_it_does_not_use(tmp_path: Path
 
 
 def test_unknown_tables_are_refused(tmp_path: Path) -> None:
-    """Also by a command that uses only one of the tables that there can be."""
+    """A command that uses only one of the possible tables refuses them, too."""
     (tmp_path / "r.toml").write_text("[first_stage]\n[rm3]\n")
     with pytest.raises(InputError, match=r"r\.toml: rm3: unknown key"):
         read_ranker(tmp_path / "r.toml")

@@ -52,7 +52,7 @@ def test_vectors_come_first_then_the_embedding_then_the_plan() -> None:
 
 
 def test_in_rounds_the_first_page_is_read_before_all_is_embedded() -> None:
-    """After the first ten documents without vectors; of those that are known."""
+    """It is read after ten documents without vectors are embedded, from those that are known."""
     rules, candidates = replace(RULES, rounds=True), table()
     missing = list(range(5, 30))
     progress = Progress(vectors_compared=True, missing=missing[:], without_vectors=25)
@@ -69,7 +69,7 @@ def test_in_rounds_the_first_page_is_read_before_all_is_embedded() -> None:
 
 
 def test_documents_are_read_to_the_end_without_a_deadline() -> None:
-    """As many ahead as make full batches, by their bounds."""
+    """As many are read ahead as make full batches, in the order of their bounds."""
     candidates = table()
     step = next_step(candidates, PLANNED, RULES, passed=False)
     assert step == Step(Action.READ, [0, 1])
@@ -103,7 +103,7 @@ def test_the_search_stops(rounds: bool) -> None:
 
 
 def test_the_best_are_rescored_once_and_only_if_nothing_is_missing() -> None:
-    """As many as the ranker says."""
+    """As many are rescored as the ranker says."""
     precise = replace(RANKER, precise=WordScorer(), rescore_depth=2)
     candidates, rules = table(3, precise), replace(RULES, ranker=precise)
     for position, score in ((0, 0.1), (1, 1.0), (2, 0.9)):

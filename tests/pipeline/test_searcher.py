@@ -327,7 +327,7 @@ def test_evidence_needs_a_model(index_directory: Path) -> None:
 def test_half_of_the_candidates_are_found_by_stored_vectors(
     tmp_path: Path, index_directory: Path
 ) -> None:
-    """By default and for re-ranking: not by the first stage alone, and not with BY_TERMS."""
+    """This is so by default and for re-ranking, but not with the first stage alone or BY_TERMS."""
     directory = write_bert(tmp_path / "bert")
     with IndexWriter(index_directory) as writer:
         precompute_vectors(load_scorer(directory), sentences, str(directory)).attach(writer)

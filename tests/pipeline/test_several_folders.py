@@ -91,7 +91,7 @@ def test_what_cannot_be_one_index_is_refused(
 
 
 def test_a_folder_that_became_empty_deletes_nothing(folders: list[Path]) -> None:
-    """As a place where a disk was mounted does; a folder with one file left is believed."""
+    """A disk that is not mounted leaves such a folder; one with a single file left is believed."""
     index, _ = index_and_folders(folders)
     (folders[0] / "one.txt").unlink()
     shutil.rmtree(folders[1])
@@ -121,7 +121,7 @@ def test_folders_in_folders_and_long_names(tmp_path: Path) -> None:
 def test_an_index_that_cannot_be_written_to_is_used_as_it_was(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As one on a read-only disk; it is told why the new file is not found."""
+    """It may be on a read-only disk; the reason why the new file is not found is told."""
     index, _ = index_and_folders(folders)
     (folders[1] / "three.txt").write_text("A river.")
 

@@ -183,7 +183,7 @@ def sentence_of(title: str, text: str, query: str, segmenter: Segmenter) -> list
 
 
 def test_the_sentence_with_most_terms_is_marked() -> None:
-    """Of passages with several sentences; of equal sentences the first. A title is none of them."""
+    """Passages with several sentences have one marked, the first of equal ones, not the title."""
     text = "They dance. Bees fly far. They sting."
     assert sentence_of("", text, "bees fly", Passages()) == ["Bees fly far."]
     assert sentence_of("Bees fly", text, "bees fly", Passages()) == ["Bees fly far."]
@@ -228,7 +228,7 @@ def test_what_is_shown_answers(text: str, query: str, expected: str) -> None:
 
 
 def test_words_that_ask_are_not_marked() -> None:
-    """Nor do they choose a sentence, unless the query has no others."""
+    """They do not choose a sentence either, unless the query has no others."""
     text = "Which of them do you need? None, which is good. A parcel was lost."
     assert shown(text, "which parcel do I need") == "A parcel was lost."
     overlap = TermIndex(_Store()).overlap("which parcel do I need")

@@ -55,7 +55,7 @@ def test_a_field_that_no_hit_has_is_refused() -> None:
 
 
 def test_the_shell_sorts(tmp_path: Path) -> None:
-    """With and without BERT; the hits are those of a search without --sort."""
+    """It sorts with and without BERT; the hits are those of a search without --sort."""
     records = [{"id": str(n), "text": "bees " * (3 - n), "year": 2000 + n} for n in range(3)]
     build_index(records, tmp_path / "i")
     found = {}

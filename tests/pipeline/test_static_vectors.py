@@ -134,7 +134,7 @@ def test_the_embedding_reads_the_most_promising_documents(directory: Path, ranke
 
 
 def test_all_are_read_if_nothing_limits_them(directory: Path, ranker: Ranker) -> None:
-    """And then the answer is that without static vectors, if these choose the same segments."""
+    """The answer is then that without static vectors, if these choose the same segments."""
     everything = replace(ranker, plan=ReadingPlan())
     engine = open_engine(Index(directory), rankers=[replace(ranker, static=None)])
     with_static = search(engine, "canoe river", everything, 5)
@@ -177,7 +177,7 @@ def test_a_very_long_document_has_them_too(tmp_path: Path, ranker: Ranker) -> No
 def test_new_documents_get_theirs_when_they_are_added(
     directory: Path, static: EmbeddingScorer
 ) -> None:
-    """As those of any attachment."""
+    """New documents get static vectors as they get any attachment."""
     new = Document("arch", {"title": "", "text": "Stone arch."})
     add_documents(directory, Changes([new]), lambda model, **options: load_scorer(model, **options))
     assert Index(directory).missing_rows() == {}
@@ -198,7 +198,7 @@ def test_what_is_not_read_falls_by_half_its_place_at_most(
 
 
 def test_a_searcher_uses_them(directory: Path, ranker: Ranker) -> None:
-    """And says of which model its vectors are."""
+    """It also says of which model its vectors are."""
     searcher = Searcher(directory, model=ranker)
     assert "bridge" in [hit.document.doc_id for hit in searcher.search("canoe").hits]
 

@@ -120,7 +120,7 @@ def test_every_candidate_is_scored_without_reading(directory: Path, bert: BertFa
 
 
 def test_a_late_interaction_model_ranks_alone(bert: BertFactory) -> None:
-    """As an embedding model does: with all segments, and no other embedding beside it."""
+    """It reads all segments, as an embedding model does, and no other embedding is beside it."""
     ranker = load_ranker(model=str(bert(labels=1)), pooling="tokens", first_stage_weight=0)
     assert ranker.embedding is None
     assert ranker.plan.segments is None

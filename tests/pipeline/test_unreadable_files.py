@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read_once_is_read_again(
 def test_the_document_of_a_file_that_cannot_be_read_now_is_kept(
     folder: Path, index: Path, refuse: Refuse
 ) -> None:
-    """Even if the file has changed; the change is read when that is possible."""
+    """It is kept even if the file has changed; the change is read when that is possible."""
     (folder / "a.txt").write_text("Other.")
     refuse("a.txt")
     intake = Intake()

@@ -161,7 +161,7 @@ def test_filters_unpack_postings_once(index: Index, monkeypatch: pytest.MonkeyPa
 
 
 def test_facets_end_between_filters(index: Index) -> None:
-    """Also where no document is read, since none meets the filter."""
+    """They end there even if no document is read, since none meets the filter."""
     searcher, steps = Searcher(index.directory, ()), list[int]()
     searcher.facets("bee", {"kind": "z*"}, on_batch=lambda: steps.append(len(steps)))
     assert len(steps) > len(VALUES)  # those counted without the filter

@@ -126,7 +126,7 @@ def test_weighted_fields_combine_with_text(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_weights_are_refused(weights: Any, message: str, tmp_path: Path) -> None:
-    """Before the document that they would replace is lost."""
+    """They are refused before the document that they would replace is lost."""
     index = build_index([record(1, {"bee": 1.0}) | {"id": "x"}], tmp_path / "i", SCHEMA)
     with IndexWriter(tmp_path / "i") as writer:
         with pytest.raises(InputError, match=message):

@@ -80,7 +80,7 @@ def test_many_words_of_a_large_vocabulary(tmp_path: Path) -> None:
 
 
 def test_it_is_asked_before_each_step_whether_to_go_on(words: Index) -> None:
-    """Before the terms of each word are compared, and before each document is read."""
+    """A step compares the terms of a word, or reads a document."""
     steps = 0
 
     def check() -> None:

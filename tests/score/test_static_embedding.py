@@ -41,7 +41,10 @@ def scorer(tmp_path_factory: pytest.TempPathFactory) -> EmbeddingScorer:
 
 @pytest.mark.parametrize("name", ["embedding.weight", "embeddings"])
 def test_a_text_is_the_unit_vector_of_the_sum_of_its_tokens(tmp_path: Path, name: str) -> None:
-    """Without special tokens; Model2Vec names the table in another way. An empty text has zeros."""
+    """Special tokens do not count, and an empty text has zeros.
+
+    Model2Vec names the table in another way.
+    """
     scorer = load(write(tmp_path / "model", name))
     ids = scorer.encode(TEXTS)
     assert [VOCABULARY[i] for i in ids[0]] == ["the", "birch", "bark", "canoe"]
@@ -74,7 +77,7 @@ def test_a_text_longer_than_a_block_is_read_whole(scorer: EmbeddingScorer) -> No
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="not installed")
 def test_vectors_are_those_of_sentence_transformers(tmp_path: Path) -> None:
-    """For the same folder."""
+    """Both read the same folder."""
     from sentence_transformers import SentenceTransformer
 
     folder = write(tmp_path / "model")
@@ -84,7 +87,7 @@ def test_vectors_are_those_of_sentence_transformers(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read_again_in_8_bits(tmp_path: Path) -> None:
-    """With its scale, and close to the vectors in full precision."""
+    """The table is read with its scale, and is close to the vectors in full precision."""
     folder, scale = tmp_path / "written", ScoreScale(0.1, 0.8, stated=True)
     exact = load(write(tmp_path / "exact"))
     tokenizer = tmp_path / "exact" / "tokenizer.json"
@@ -98,7 +101,7 @@ def test_what_is_written_is_read_again_in_8_bits(tmp_path: Path) -> None:
 
 
 def test_what_is_unknown_is_refused(tmp_path: Path) -> None:
-    """Such as the weights and the mapping of a quantised vocabulary, or two tables."""
+    """The weights and mapping of a quantised vocabulary are refused, and so are two tables."""
     folder = write(tmp_path / "model")
     for other in ({"weights": TABLE[:, 0].copy()}, {"embeddings": TABLE}):
         save_file({"embedding.weight": TABLE} | other, folder / "model.safetensors")

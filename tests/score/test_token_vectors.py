@@ -123,7 +123,7 @@ def test_what_cannot_be_stored_is_refused(scorer: LateInteractionScorer) -> None
 
 
 def test_scores_are_on_the_scale_that_the_model_states(tmp_path: Path) -> None:
-    """So are those without rounding."""
+    """Scores without rounding are on that scale, too."""
     model = write_bert(tmp_path / "bert")
     plain = load_scorer(model, pooling="tokens")
     assert isinstance(plain, LateInteractionScorer)

@@ -155,12 +155,12 @@ def test_code_and_tables_are_split_at_lines(text: str) -> None:
 
 @pytest.mark.parametrize("text", [PROSE, "    return [x]\n" * 5, CODE.replace("\n", " ")])
 def test_wrapped_prose_and_short_code_stay_whole(text: str) -> None:
-    """So does a single line, however long it is."""
+    """A single line stays whole, too, however long it is."""
     assert len(sentence_spans(text)) == 1
 
 
 def test_the_title_is_a_sentence_of_its_own() -> None:
-    """Even without a full stop."""
+    """It is one even without a full stop."""
     document = Document("d", {"title": "Birch canoe", "text": "It floats."})
     assert [s.text for s in sentences(document)] == ["Birch canoe", "It floats."]
 

@@ -161,7 +161,7 @@ def test_a_missing_folder_is_told_once(served: Client, folder: Path, tmp_path: P
 
 
 def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) -> None:
-    """With their name and the reason, though nobody asked for a sync."""
+    """Their name and the reason are told, though nobody asked for a sync."""
     _, messages = served
     (folder / "bad.txt").write_bytes(b"\0\xff\1")
     settle(tmp_path / "index", folder)
@@ -172,7 +172,7 @@ def test_skipped_files_are_told(served: Client, folder: Path, tmp_path: Path) ->
 def test_what_could_not_be_read_is_tried_again(
     served: Client, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without any change of the file, and it is told once."""
+    """It is tried without any change of the file, and it is told once."""
     client, messages = served
     real = folder_module.read_limited
 

@@ -93,7 +93,7 @@ def test_it_is_tried_again_after_any_error(
 
 
 def test_a_report_that_nobody_reads_does_not_end_it() -> None:
-    """As when standard error is closed."""
+    """Nobody reads a report when standard error is closed."""
 
     def closed(message: str) -> None:
         raise BrokenPipeError

@@ -379,7 +379,7 @@ def test_scoring_ends_after_a_disconnect(client: Any) -> None:
 
 
 def test_a_failed_write_is_reported_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To its client, and not to the event loop as well."""
+    """Its client is told, and the event loop is not told as well."""
     service, unheard = client(writable=True).app.service, []
 
     def fill(*_: Any, **__: Any) -> None:
@@ -485,7 +485,7 @@ def test_work_that_does_not_score_has_a_time_limit(
 def test_work_that_does_not_score_ends_after_a_disconnect(
     client: Any, monkeypatch: pytest.MonkeyPatch, method: str, path: str
 ) -> None:
-    """At its next step, however many there would be; its thread is free for others."""
+    """It ends at its next step, however many would follow; its thread is free for others."""
     inner = client(Ranker(WordScorer()), Limits(budget=20)).app.service
     real, started, ended = getattr(inner.searcher, method), Event(), Event()
 

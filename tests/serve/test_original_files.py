@@ -67,7 +67,10 @@ def test_files_are_shown_harmlessly(folder: Path, service: TestClient) -> None:
 
 
 def test_long_paths_can_be_opened(folder: Path, service: TestClient) -> None:
-    """Also of blanks, each of which is three characters of an id, as long as paths can be."""
+    """They are as long as paths can be.
+
+    They may be blanks, each of which is three characters of an id.
+    """
     path = Path(*15 * [f"a{' ' * 250}b"], "page.html")
     (folder / path).parent.mkdir(parents=True)
     (folder / path).write_text("<p>A heron.</p>")
@@ -84,7 +87,7 @@ def test_long_paths_can_be_opened(folder: Path, service: TestClient) -> None:
 
 
 def test_a_file_in_a_file_leads_to_the_outer_one(folder: Path, service: TestClient) -> None:
-    """As an attachment to its mailbox."""
+    """An attachment leads to its mailbox."""
     hits = service.post("/search", json={"query": "barge canal"}).json()["hits"]
     doc_id = hits[0]["doc_id"]
     assert doc_id.startswith("in.mbox/")
@@ -105,7 +108,7 @@ def test_other_files_are_not_found(service: TestClient, name: str) -> None:
 
 
 def test_documents_that_are_no_files_have_none(folder: Path, service: TestClient) -> None:
-    """Not even if they claim a path."""
+    """They have none even if they claim a path."""
     added = {"documents": [{"id": "claim", "text": "A text.", "path": "../outside.txt"}]}
     assert service.post("/documents", json=added).status_code == 200
     assert service.get("/documents/claim").status_code == 200
@@ -149,7 +152,7 @@ def test_links_that_are_put_there_later_are_not_followed(
 
 
 def test_parts_of_a_file_can_be_had(folder: Path, service: TestClient) -> None:
-    """As viewers of PDF ask for them; no file stays open."""
+    """Viewers of PDF ask for parts; no file stays open."""
     before = len(list(Path("/dev/fd").iterdir()))
     part = service.get("/files/sub/code.py", headers={"range": "bytes=7-11"})
     assert (part.status_code, part.content) == (206, b"birch")

@@ -524,7 +524,7 @@ def test_reports_open_with_a_password(browser: Any, address: str) -> None:
 
 
 def test_keyboard_control_of_a_document(page: Any) -> None:
-    """From the query to a hit, its document, the attention of a segment, and back."""
+    """Keys lead from the query to a hit, its document, the attention of a segment, and back."""
     page.keyboard.type("j / birch river k")  # into the query field; no letter is a shortcut
     page.keyboard.press("Enter")
     page.wait_for_selector("#hits mark")

@@ -65,7 +65,7 @@ def labels(page: Any) -> list[str]:
 
 
 def test_a_folder_is_taken_with_all_that_is_in_it(page: Any) -> None:
-    """Or one of its subfolders; the menu stays open, and the focus where it was."""
+    """One of its subfolders can be taken instead; menu and focus stay as they were."""
     ask(page, "birch bark")
     page.click("summary:text-is('Folder')")
     assert labels(page) == ["guides 3", "letters 1"]
@@ -115,7 +115,7 @@ def test_several_values_of_a_field(page: Any) -> None:
 
 
 def test_a_quick_second_choice_keeps_the_first(page: Any) -> None:
-    """Also one that is made in menus, or of chips, that still show what was before."""
+    """It may be made in menus, or of chips, that still show what was before."""
     ask(page, "birch bark")
     page.click("summary:text-is('Type')")
     page.route("**/facets?*", lambda route: None)  # never answered: the menus stay as they are
@@ -129,7 +129,10 @@ def test_a_quick_second_choice_keeps_the_first(page: Any) -> None:
 
 
 def test_menus_stay_in_their_places(page: Any) -> None:
-    """Also those that divide nothing any more; how many documents are counted is said."""
+    """Menus that divide nothing any more stay, too.
+
+    The page says how many documents are counted.
+    """
     ask(page, "birch bark")
     page.wait_for_selector("summary:text-is('Type')")
     names = page.locator(".menu summary").all_inner_texts()
@@ -170,7 +173,7 @@ def test_dates_are_chosen_by_period_year_and_range(page: Any) -> None:
 
 
 def test_each_chip_is_removed_on_its_own(page: Any) -> None:
-    """Without a mouse: the next chip gets the focus, and after the last one the query."""
+    """No mouse is needed: the next chip gets the focus, and after the last one the query."""
     page.goto(page.url.partition("#")[0] + "#q=x&filter=type=text|markdown")
     ask(page, 'river "birch bark" -iron after:2024 path:guides/*')
     page.wait_for_selector("#chips .chip")

@@ -172,7 +172,7 @@ def test_a_mail_has_a_head(browser: Any, address: str) -> None:
 
 
 def test_a_pdf_has_pages_that_open_the_file(browser: Any, address: str) -> None:
-    """Both the link of a page and the file's, at the page of the best segment."""
+    """A page's link opens that page, and the file's link opens the page of the best segment."""
     with reader(browser, address, "willow.pdf", "willow") as page:
         pages = page.locator("#contents section")
         assert pages.locator("h3").all_text_contents() == ["Page 1", "Page 2"]
@@ -186,7 +186,7 @@ def test_a_pdf_has_pages_that_open_the_file(browser: Any, address: str) -> None:
 
 
 def test_evidence_that_is_not_shown_opens_the_plain_text(browser: Any, address: str) -> None:
-    """As a comment in Markdown; the formatted document can be had, without a wrong mark."""
+    """A comment in Markdown is not shown; the formatted document can be had, with no wrong mark."""
     with reader(browser, address, "heron.md", "pelican bay") as page:
         assert page.get_attribute("#contents", "class") == "plain"
         assert "evidence could not be found" in page.inner_text("#reader-note")

@@ -89,7 +89,7 @@ def test_equal_answers(searcher: Searcher, client: TestClient, query: str) -> No
 
 
 def test_literal_queries(searcher: Searcher, client: TestClient) -> None:
-    """With literal, a minus and quotation marks are text, in each of them."""
+    """A minus and quotation marks are text in a literal query, whichever interface gets it."""
     query = "gcc -Wall"
     literal = searcher.parse(query, literal=True)
     assert [hit.document.doc_id for hit in searcher.search(literal).hits] == ["flags.c"]

@@ -155,7 +155,7 @@ PAGE = (
 
 
 def test_the_markup_of_a_page_has_the_text_of_its_document() -> None:
-    """Without navigation, buttons and what is beside the main element."""
+    """It has no navigation, no buttons and nothing from beside the main element."""
     markup = sanitised(page_markup(PAGE), "boats.html")[0]
     assert WHITE.sub("", shown_text(markup)) == WHITE.sub("", page_text(PAGE)[1])
     assert "Home" not in markup
@@ -208,7 +208,7 @@ def test_rendering_needs_the_key_and_a_document(service: TestClient) -> None:
 
 
 def test_time_and_memory_are_bounded(service: TestClient, tmp_path: Path) -> None:
-    """As for a page that needs many gigabytes, since each paragraph repeats the open elements."""
+    """The page would need many gigabytes, since each paragraph repeats the open elements."""
     bomb = "".join(f"<p><b title={n}>x" for n in range(8_000))
     (tmp_path / "files" / "barge.html").write_text(bomb)
     start = time.monotonic()
@@ -234,7 +234,7 @@ TEXT = Document("a", {"type": "markdown", "text": "# A canoe"})
 
 
 def test_rendering_ends_when_nobody_waits(tmp_path: Path, started: list[Popen[bytes]]) -> None:
-    """Before it begins, and while it lasts."""
+    """It does not begin then, or it ends if it has begun."""
     renderer = DocumentRenderer(OriginalFiles(tmp_path), lambda _: True)
     for looks in (1, 2):
         seen = []

@@ -51,7 +51,7 @@ def test_text_embeddings_inference(client: Any) -> None:
 
 
 def test_truncated_texts(client: Any) -> None:
-    """Of a text longer than an input, the beginning alone is read; other tokens are counted."""
+    """Only the beginning of a text longer than an input is read; other tokens are counted."""
     service = client()
     texts = ["birch bark " * 4 + "bees dance now", "bees by the river"]  # an input has 8 words
     scores = {}

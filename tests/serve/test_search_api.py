@@ -343,7 +343,7 @@ def test_models_are_loaded_once_by_the_given_function(index_directory: Path) -> 
 
 
 def test_openapi_describes_every_route(client: Any) -> None:
-    """So does /docs, which loads scripts from no other server."""
+    """/docs describes them too, and loads scripts from no other server."""
     service = client()
     described = service.get("/openapi.json").json()
     assert set(described["paths"]) == {
@@ -457,7 +457,7 @@ def test_the_nearest_by_vectors_need_no_common_word(index_directory: Path, tmp_p
 
 
 def test_long_documents_are_read_where_they_have_the_words(tmp_path: Path) -> None:
-    """At most 256 segments; the answer tells of how many."""
+    """At most 256 segments are read; the answer tells of how many."""
     text = "Moss grows. " * 400 + "A birch by the river. " + "Moss grows. " * 400
     build_index([Document("long", {"text": text})], tmp_path / "index")
     searcher = Searcher(tmp_path / "index", Ranker(WordScorer(), sentences))

@@ -23,7 +23,7 @@ def words(instruction: str) -> list[str]:
 
 
 def test_the_image_serves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a key, without which other machines cannot search; the health check needs none."""
+    """Other machines cannot search without a key; the health check needs none."""
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "bees.txt").write_text("Bees dance.")
     program, verb, folder, *options = words("ENTRYPOINT")

@@ -72,14 +72,14 @@ def test_english_is_porter_without_stop_words(token: str) -> None:
 
 @given(TOKEN, st.sampled_from(["'s", "'S", "’s", "’S", "＇s", "＇S"]))
 def test_english_removes_the_possessive(token: str, ending: str) -> None:
-    """With straight, curly and full-width apostrophes."""
+    """Its apostrophe may be straight, curly or full-width."""
     terms = analyzer("english").terms
     assert terms(token + ending) == terms(token)
 
 
 @given(st.text("abcdegilnorsty", min_size=1, max_size=2))
 def test_short_words_are_not_stemmed(token: str) -> None:
-    """As in Porter's own programs."""
+    """Porter's own programs do the same."""
     assert porter(token) == (token,)
 
 
@@ -185,7 +185,7 @@ def test_other_scripts_pass_through_the_stemmer() -> None:
 
 @pytest.mark.parametrize("name", ["", "English", "klingon"])
 def test_the_error_for_an_unknown_analyzer_lists_the_names(name: str) -> None:
-    """So that the user can choose one."""
+    """The list lets the user choose one."""
     message = re.escape(
         f"unknown analyzer {name!r}: expected one of english, porter, plain, wordpiece"
     )

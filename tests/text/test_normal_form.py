@@ -45,7 +45,7 @@ ALIKE = [
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in WORDPIECE])
 @pytest.mark.parametrize(("text", "query"), ALIKE)
 def test_words_that_look_alike_have_the_same_terms(name: str, text: str, query: str) -> None:
-    """For every analyzer."""
+    """This holds for every analyzer."""
     terms = analyzer(name).terms
     assert set(terms(query)) <= set(terms(text))
 
@@ -58,7 +58,7 @@ def test_many_marks_are_composed_or_kept(text: str) -> None:
 
 
 def test_the_time_grows_with_the_number_of_marks() -> None:
-    """Also of those that have to be sorted."""
+    """Marks that have to be sorted count, too."""
     short, long = ("a" + "\u0301" * size + "\u0316" * size for size in (10_000, 40_000))
     assert growth(normal_form, short, long) < FASTER_THAN_SQUARE
 
@@ -101,7 +101,7 @@ def test_marks_are_where_the_original_text_has_the_word(text: str, query: str, m
 
 
 def test_a_filter_finds_a_name_that_a_file_system_has_decomposed(tmp_path: Path) -> None:
-    """As macOS does; and the reverse."""
+    """macOS decomposes names; a decomposed filter finds a composed name, too."""
     documents = [
         Document("a", {"text": "birch", "path": "zoe\u0308.txt"}),
         Document("b", {"text": "birch", "path": "zoë2.txt"}),

@@ -21,7 +21,7 @@ TEXT = "Orchestrating the U.S. fleet's Überfahrt: re-ranking, 3.5 % (naïve?)"
 
 
 def test_terms_are_the_tokens_of_the_model() -> None:
-    """Except punctuation, and in the same order."""
+    """They are the tokens without punctuation, in the same order."""
     tokens = load_scorer()._tokenizer._tokenizer.encode(TEXT, add_special_tokens=False).tokens  # type: ignore[attr-defined]
     expected = [t for t in tokens if any(c.isalnum() for c in t)]
     assert analyzer("wordpiece", load_vocabulary()).terms(TEXT) == expected

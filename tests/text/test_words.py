@@ -54,7 +54,7 @@ def test_pieces_have_the_words_of_the_text(text: str, size: int) -> None:
 
 @given(ANY | st.lists(ANY | ASCII).map("-".join), st.integers(1, 9))
 def test_pieces_have_the_tokens_of_the_text(text: str, size: int) -> None:
-    """Of the analyzers that split texts by rules of their own, too."""
+    """This holds for the analyzers that split texts by rules of their own, too."""
     # BERT joins words between which there is but a page break, and refuses lone surrogates.
     text = re.sub("[\x0b\x0c\ud800]", "?", text)
     wordpiece = WordPieces(["[UNK]"])
@@ -80,7 +80,7 @@ def test_other_analyzers_split_texts_in_steps(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_pieces_are_short() -> None:
-    """Also of a text without any place to cut it."""
+    """They are short even if a text has no place to cut it."""
     assert max(map(len, pieces("é," * 3 * PIECE))) == 2 * PIECE
 
 
@@ -179,7 +179,7 @@ def test_underscores_join_katakana_and_letters(text: str) -> None:
 
 
 def test_long_runs_of_underscores_take_no_quadratic_time() -> None:
-    """As in form lines of web pages, beside a letter that is not ASCII."""
+    """Form lines of web pages have such runs, beside a letter that is not ASCII."""
     assert words("é " + "_" * 200_000 + " x") == ["é", "x"]
 
 

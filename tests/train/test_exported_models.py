@@ -153,7 +153,7 @@ def test_pair_scorer_answers_as_cross_encoder(tmp_path: Path) -> None:
     ],
 )
 def test_statements_of_the_base_are_dropped(stated: dict[str, Any], tmp_path: Path) -> None:
-    """For example another activation, or two labels."""
+    """Another activation, or two labels, are dropped, for example."""
     training = prepare(tmp_path)
     path = tmp_path / "base" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | stated))

@@ -120,7 +120,7 @@ def test_attention_scores_that_are_not_compared_are_not_kept(teacher: Path) -> N
 
 
 def test_hidden_states_equal_those_of_transformers(teacher: Path) -> None:
-    """So do embeddings and attention; recording them does not change logits."""
+    """Embeddings and attention equal them too; recording them does not change logits."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(
         teacher, attn_implementation="eager", num_labels=1

@@ -53,9 +53,9 @@ def trained(learner: Learner, steps: int = 4) -> dict[str, Any]:
 
 @pytest.mark.parametrize("lists", [None, POSITIVE])
 def test_accumulated_batches_equal_one_large_batch(lists: Any, tmp_path: Path) -> None:
-    """Also at the short last step of an epoch.
+    """They do at the short last step of an epoch, too.
 
-    Except for the biases of keys: they do not affect softmax, so Adam follows rounding errors.
+    Biases of keys are excepted: they do not affect softmax, so Adam follows rounding errors.
     """
     kind: dict[str, Any] = {"lists": lists or {}, "schedule__learning_rate": 1e-3}
     one = trained(learner_of(tmp_path, schedule__batch=8, **kind), 6)

@@ -124,7 +124,7 @@ def test_avg_max_and_attn_equal_their_definition(tmp_path: Path) -> None:
 
 
 def test_positions_of_passages_matter_to_the_transformer(tmp_path: Path) -> None:
-    """From the 32nd on, they are alike; models without position embeddings ignore the order."""
+    """Positions from the 32nd on are alike; models without position embeddings ignore the order."""
     model, _ = write_parade(tmp_path, "transformer")
     stored = load_file(model / "model.safetensors")
     vectors = RANDOM.normal(0, 1, (40, stored["parade.cls"].size)).astype(np.float32)
@@ -361,7 +361,7 @@ def test_parade_learns_from_the_scores_of_documents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("teacher", ["parade", "mono"])
 def test_parade_can_be_distilled(teacher: str, tmp_path: Path) -> None:
-    """By a PARADE, or by a cross-encoder: the loss falls, and the student is a PARADE."""
+    """A PARADE or a cross-encoder can teach it: the loss falls, and the student is a PARADE."""
     parade, _ = write_parade(tmp_path / "m", "max")
     model = parade if teacher == "parade" else write_bert(tmp_path / "mono", labels=1, seed=4)
     changes: dict[str, Any] = {
@@ -379,7 +379,10 @@ def test_parade_can_be_distilled(teacher: str, tmp_path: Path) -> None:
 
 
 def test_all_weights_have_gradients(tmp_path: Path) -> None:
-    """So do the token embeddings of each passage; with `head`, only the aggregation has them."""
+    """Token embeddings of each passage have them, too.
+
+    With `head`, only the aggregation has them.
+    """
     base = open_any_head(write_bert(tmp_path / "mono", labels=1), "mono")
     inputs = PackedInputs.of(list(zip(IDS, TYPES, strict=True)), "cpu", COUNTS)
     network = open_network(base, Initialisation(dropout=0.0, parade="transformer"), 0, "cpu")
@@ -473,7 +476,7 @@ def test_unknown_statements_are_refused(statement: Any, tmp_path: Path) -> None:
 
 
 def test_documents_of_one_passage_are_refused(tmp_path: Path) -> None:
-    """So is `passages` for a cross-encoder."""
+    """`passages` is refused for a cross-encoder, too."""
     training = prepare(tmp_path, **{"model.parade": "avg"})
     tokenizer = CheckpointTokenizer(Checkpoint.open(tmp_path / "base"))
     with pytest.raises(InputError, match="each document has one passage"):

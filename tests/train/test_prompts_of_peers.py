@@ -57,7 +57,7 @@ def test_cosines_with_prompts(kind: str, prompts: str, mode: str, tmp_path: Path
 
 
 def test_passage_prompts_are_those_of_documents(tmp_path: Path) -> None:
-    """As its documentation says; sentence-transformers 6.2 finds an empty prompt `document`."""
+    """The documentation says so; sentence-transformers 6.2 finds an empty prompt `document`."""
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     base = write_encoder(tmp_path / "base", "bytes")

@@ -79,7 +79,7 @@ def test_a_step_depends_on_seed_and_number_alone() -> None:
 
 
 def test_two_processes_equal_twice_the_batch() -> None:
-    """So do two accumulated batches: a step has the same lists, in the same order."""
+    """Two accumulated batches equal it, too: a step has the same lists, in the same order."""
     twice = Sampler(DATASETS, replace(SCHEDULE, batch=6), 7, 1)
     for other in (
         Sampler(DATASETS, SCHEDULE, 7, 2),

@@ -46,7 +46,7 @@ def test_a_table_learns_its_targets(script: ModuleType) -> None:
 
 
 def test_the_recipe_writes_a_model(script: ModuleType, tmp_path: Path) -> None:
-    """From a few texts and in a few steps; the vectors are kept for the next run."""
+    """A few texts and steps are enough; the vectors are kept for the next run."""
     folder = tmp_path / "data" / "set"
     folder.mkdir(parents=True)
     texts = [f"Parcel {i} was sent on day {i}. It has arrived." for i in range(250)]

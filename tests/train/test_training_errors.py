@@ -86,7 +86,7 @@ def test_bad_pairs_can_be_skipped(tmp_path: Path) -> None:
 def test_impossible_trainings_are_refused(
     changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the first step."""
+    """They are refused before the first step."""
     monkeypatch.setattr(Learner, "step", lambda *_: pytest.fail("a step was taken"))
     write_pairs(tmp_path / "one.tsv", [Pair(f"q{n}", f"birch {n}", "d", "x", 1) for n in range(9)])
     refused(InputError, message, tmp_path, **changes)
@@ -103,7 +103,7 @@ def test_held_out_queries_need_relevant_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:7", "birch"])
 def test_an_unknown_device_is_refused(device: str, tmp_path: Path) -> None:
-    """Before anything is read."""
+    """It is refused before anything is read."""
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("a GPU is here")
     with pytest.raises(InputError, match=f"device {device}: .*--device cpu"):
@@ -226,7 +226,7 @@ def test_a_missing_model_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_malformed_lineage_is_reported(tmp_path: Path) -> None:
-    """Before the first step."""
+    """It is reported before the first step."""
     prepare(tmp_path)
     (tmp_path / "base" / "birchbark.json").write_text('{"base": "x"}')
     refused(ArtifactError, r"birchbark\.json: not a lineage", tmp_path, schedule__learning_rate=1e9)

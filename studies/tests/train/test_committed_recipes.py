@@ -27,7 +27,7 @@ LARGER = list(filter(names_models, RECIPES))
     ids=lambda value: value.stem if isinstance(value, Path) else "larger" if value else "",
 )
 def test_a_recipe_runs(path: Path, larger: bool, tmp_path: Path) -> None:
-    """On small files in the formats of its data, with trainings of two steps."""
+    """It runs on small files in the formats of its data, with trainings of two steps."""
     if path.stem.endswith("robust04"):
         pytest.importorskip("ncompress")
     recipe = small_recipe(path, tmp_path, larger)

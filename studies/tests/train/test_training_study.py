@@ -48,7 +48,7 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def test_an_unknown_collection_is_reported_before_training(recipe: Path) -> None:
-    """Not after hours of training."""
+    """The error does not come after hours of training."""
     text = recipe.read_text()
     recipe.write_text(text.replace("depth = 2", "depth = 2\ndepth_of = { Tyni = 1 }"))
     out = recipe.parent / "out"
