@@ -98,7 +98,7 @@ by_form = pytest.mark.parametrize("form", FORMS)
 @by_form
 @given(texts=TEXTS)
 def test_texts_in_any_form_are_ranked_alike(form: str, texts: list[str]) -> None:
-    """Position, text, score and evidence of each."""
+    """Each has the same position, text, score and evidence."""
     scorer, given_texts = WordScorer(), partial(FORMS[form], texts)
     expected = rank(QUERY, texts, scorer)
     assert rank(QUERY, given_texts(), scorer) == expected
@@ -154,7 +154,7 @@ def test_ids_in_any_form(form: str, index: Index, tmp_path: Path) -> None:
 
 @by_form
 def test_runs_weights_and_measures_in_any_form(form: str) -> None:
-    """Fusion and evaluation."""
+    """Fusion and evaluation take them."""
     runs = [Run({"1": Ranking.from_pairs({"a": 1.0, "b": x})}) for x in (0.5, 3.0)]
     make = FORMS[form]
     assert score_fusion(make(runs), make([1, 0.1])) == score_fusion(runs, [1, 0.1])

@@ -25,7 +25,7 @@ MEASURED = {path.name for path in (ROOT / "studies" / "results").iterdir()}
 
 
 def test_every_public_name_is_on_the_api_page() -> None:
-    """Once, and nothing else is."""
+    """Each is there once, and nothing else is."""
     named = re.findall(r"^::: birchbark\.(\w+)$", (DOCS / "reference" / "api.md").read_text(), re.M)
     assert sorted(named) == sorted(set(birchbark.__all__) - {"__version__"})
 

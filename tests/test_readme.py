@@ -60,7 +60,7 @@ def printed(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES + PYTHON_PAGES, ids=lambda page: page.stem)
 def test_every_command_of_a_page_works(page: Path, output_of: Callable[[Path], str]) -> None:
-    """In an empty folder; what a page shows as printed is printed."""
+    """It works in an empty folder, and prints what the page shows as printed."""
     out = output_of(page).splitlines()
     for line in printed(page.read_text()):
         assert line in out, f"{line!r} is not printed"

@@ -128,7 +128,7 @@ def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
 
 
 def test_rankings_from_pairs() -> None:
-    """In any order, as pairs or as a mapping; a document that occurs twice is an error."""
+    """They may be in any order, as pairs or as a mapping; a repeated document is an error."""
     expected = Ranking.of(["a", "b", "c"], [0.1, 0.9, 0.5])
     assert Ranking.from_pairs([("a", 0.1), ("c", 0.5), ("b", 0.9)]) == expected
     assert Ranking.from_pairs({"c": 0.5, "b": 0.9, "a": 0.1}) == expected

@@ -73,7 +73,7 @@ EXPRESSIONS = list(expressions())
 
 
 def test_all_are_found() -> None:
-    """In files of all rooms, with the names that they have there."""
+    """Files of all rooms are searched, with the names that expressions have there."""
     assert len(EXPRESSIONS) > 100
     assert {"_HEADING", "_LAID_OUT", "_COMMENT"} <= {name for _, _, name in EXPRESSIONS}
 

@@ -105,7 +105,10 @@ def test_queries_paired_with_titles(name: str, field: str) -> None:
 
 
 def test_changes_have_their_probability() -> None:
-    """Within four standard errors; the draws of a document depend on the seed and its id alone."""
+    """They do within four standard errors.
+
+    A document's draws depend on the seed and its id alone.
+    """
     title_pairs = with_changes(stop_words=0.4)
     assert 52 <= title_pairs.change_counts["titles without stop words"] <= 108
     assert with_changes(seed=1, stop_words=0.4).queries != title_pairs.queries
@@ -116,7 +119,7 @@ def test_changes_have_their_probability() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.65, 0.9])
 def test_share_of_negative_pairs(share: float) -> None:
-    """About as configured; each query has its own text, and no text twice."""
+    """It is about as configured; each query has its own text, and no text occurs twice."""
     title_pairs = with_changes()
     qrels, pairs = title_pairs.qrels(), list[Pair]()
     if share:

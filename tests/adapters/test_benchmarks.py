@@ -102,7 +102,7 @@ def mteb_figures(
 def test_small_collection(
     figures: Callable[..., list[float]], with_model: bool, ranker: Ranker, tmp_path: Path
 ) -> None:
-    """The first stage alone, and re-ranked by a model."""
+    """The first stage ranks alone, and a model re-ranks it."""
     model = ranker if with_model else None
     run = our_run(DOCUMENTS, QUERIES, model, tmp_path)
     expected = our_figures(QRELS, run)
@@ -112,7 +112,7 @@ def test_small_collection(
 
 @pytest.mark.parametrize("figures", [beir_figures, mteb_figures])
 def test_scifact(figures: Callable[..., list[float]], tmp_path: Path) -> None:
-    """SciFact, by BM25."""
+    """BM25 ranks SciFact."""
     root = find_data_root()
     if not root or not (root / "scifact").is_dir():
         pytest.skip("SciFact is not here")

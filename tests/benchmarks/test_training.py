@@ -20,7 +20,7 @@ GROUPED = "Trainer fp32, grouped by length"
 
 
 def test_pairs_are_written_with_alternating_labels(tmp_path: Path) -> None:
-    """In the order of the requests, as a training file."""
+    """They are in the order of the requests, as in a training file."""
     path = write_pairs(tmp_path, "A", [("q", ["one", "two"]), ("other", ["three"])])
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [tuple(row.values()) for row in rows] == [

@@ -48,7 +48,7 @@ def test_ids_are_those_of_the_tokeniser(
 
 
 def test_every_ascii_character_is_encoded_alike(tokenizer: Tokenizer, known: KnownWords) -> None:
-    """Alone and between letters."""
+    """It is tried alone and between letters."""
     texts = [t for i in range(128) for t in (chr(i), f"a{chr(i)}b", f"a {chr(i)} b")]
     wanted = tokenizer.encode_batch(texts, add_special_tokens=False)
     for text, ids, expected in zip(texts, known.encode(texts), wanted, strict=True):

@@ -41,7 +41,7 @@ def test_an_embedding_model_is_pooled_otherwise(bert: Callable[..., Path], tmp_p
 def test_vectors_are_those_of_the_layer(
     bert: Callable[..., Path], mode: str, layer: int | None, tmp_path: Path
 ) -> None:
-    """Bit for bit; what other layers and heads need is left out."""
+    """They are equal bit for bit; what other layers and heads need is left out."""
     model = bert(labels=1, layers=3)
     (model / "README.md").write_text(
         "---\nlicense: mit\npipeline_tag: text-ranking\n---\n# Original\n"

@@ -106,7 +106,7 @@ def _write_bfloat16(tensors: dict[str, np.ndarray], path: Path) -> None:
 
 
 def test_int8_without_valid_scales_is_rejected(bert: Bert, tmp_path: Path) -> None:
-    """Missing, of another shape, or not finite."""
+    """Scales may be missing, of another shape, or not finite."""
     quantize_model(bert(labels=1), 8, tmp_path / "small")
     path = tmp_path / "small" / "model.safetensors"
     stored = load_file(path)

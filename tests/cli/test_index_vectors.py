@@ -96,7 +96,10 @@ def test_vectors_by_another_model(here: Path) -> None:
 
 
 def test_a_vector_per_token_is_stored_for_late_interaction(here: Path) -> None:
-    """In 8 bits, or 4; it is said how rounding changes scores, and added documents get theirs."""
+    """It has 8 bits, or 4.
+
+    The command says how rounding changes scores, and added documents get theirs.
+    """
     model = str(write_bert(here / "encoder", positions=64, seed=3, labels=1))
     birchbark("index", "some.jsonl", "--to", "i")
     attach = ("index", "attach", "i", "--vectors", model)

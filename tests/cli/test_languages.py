@@ -48,7 +48,7 @@ def test_other_forms_of_words_are_found(collection: tuple[str, str, str], tmp_pa
 def test_that_the_models_read_english_is_told(
     collection: tuple[str, str, str], tmp_path: Path
 ) -> None:
-    """When an index is built; with the analyzer of the language, that is not in question."""
+    """It is told when an index is built, unless the analyzer is that of the language."""
     pytest.importorskip("py3langid")
     path, analyzer, _ = collection
     told = birchbark("index", path, "--to", str(tmp_path / "1")).stderr

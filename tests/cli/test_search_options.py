@@ -199,7 +199,7 @@ def test_a_filter_that_no_document_meets(here: Path) -> None:
 
 
 def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
-    """If their vectors are stored; a note says so, and offers a correction."""
+    """They are if their vectors are stored; a note says so, and offers a correction."""
     write_bert(here / "embedding", positions=64)
     birchbark("index", "docs.jsonl", "--to", "i")
     birchbark("index", "attach", "i", "--vectors", "embedding")
@@ -217,7 +217,7 @@ def test_without_common_words_the_nearest_are_shown(here: Path) -> None:
 
 
 def test_control_characters_of_documents_are_not_printed(here: Path) -> None:
-    """Neither in hits nor in messages; the JSON output escapes them."""
+    """Neither hits nor messages have them; the JSON output escapes them."""
     hostile = "\x1b]0;owned\x07 \x1b[31m birch \x9b2J canoe\x7f"
     hostile += "\u202egnp.evil\u202c \u2067 \u2028"  # another direction, another line
     record = {"id": "a\x1bb", "title": hostile, "text": f"A {hostile}. {hostile}"}

@@ -176,7 +176,7 @@ def test_what_cannot_be_served_is_refused(
 
 
 def test_the_service_answers_while_a_node_is_lost(nodes: Any, directory: Path) -> None:
-    """Over HTTP: no errors, the missing shard is named, and it is back when there is a node."""
+    """HTTP gives no errors and names the missing shard, which is back when there is a node."""
     both = [nodes.add_node(num_cpus=2, object_store_memory=80_000_000) for _ in range(2)]
     nodes.wait_for_nodes()
     options = ["--address", nodes.address, "--cpus", "2", "serve", str(directory)]

@@ -112,7 +112,7 @@ def test_an_unknown_suffix_lists_the_formats(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("format_name", [None, "jsonl", "tsv", "trec"])
 def test_a_missing_path_is_named(tmp_path: Path, format_name: str | None) -> None:
-    """Whether the format is given or not."""
+    """The error names it whether the format is given or not."""
     with pytest.raises(InputError, match=r"c\.jsonl: no such file"):
         list(read_collection(str(tmp_path / "c.jsonl"), Intake(), format_name))
 
@@ -202,7 +202,7 @@ def test_a_collection_of_bad_records_is_refused(tmp_path: Path) -> None:
 
 
 def test_bad_records_of_every_kind_are_counted(tmp_path: Path) -> None:
-    """Broken, incomplete, wrongly encoded, repeated and without id, each with its line."""
+    """They are broken, incomplete, wrongly encoded, repeated or without id; each has its line."""
     raw = (
         b'{"id": "a", "text": "x"}\n{oops\n{"id": "b"}\n{"id": "caf\xe9", "text": "x"}\n\n'
         b'{"id": "a", "text": "again"}\n{"id": "", "text": "x"}\n{"id": "c", "text": "y"}\n'

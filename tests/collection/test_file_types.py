@@ -77,7 +77,7 @@ def test_a_version_is_no_section_of_a_manual(tmp_path: Path) -> None:
      (".org", "org"), (".pptx", "pptx"), (".ipynb", "ipynb")],
 )  # fmt: skip
 def test_what_pandoc_reads(tmp_path: Path, suffix: str, to: str) -> None:
-    """Title and text, without markup; footnotes stay."""
+    """Title and text are read without markup; footnotes stay."""
     pypandoc = pytest.importorskip("pypandoc")
     file = tmp_path / "files" / f"a{suffix}"
     file.parent.mkdir()
@@ -90,7 +90,7 @@ def test_what_pandoc_reads(tmp_path: Path, suffix: str, to: str) -> None:
 
 
 def test_damaged_documents_are_skipped_with_a_reason(tmp_path: Path) -> None:
-    """One line each."""
+    """Each has one line."""
     pytest.importorskip("pypandoc")
     pytest.importorskip("pypdfium2")
     for name in ("a.docx", "b.pdf", "c.epub"):
@@ -155,7 +155,7 @@ def test_manual_pages(tmp_path: Path) -> None:
 
 
 def test_notebooks_keep_prose_and_code(tmp_path: Path) -> None:
-    """In their order."""
+    """Prose and code stay in their order."""
     pytest.importorskip("pypandoc")
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["Load the *bark*."]},

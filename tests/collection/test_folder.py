@@ -329,7 +329,7 @@ def test_a_link_that_cannot_be_followed_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
-    """Its name and the reason."""
+    """The list has its name and the reason."""
     fill(tmp_path, {"a.txt": "x", "b/c.txt": "y"})
     (tmp_path / "b").chmod(0)
     intake = Intake()

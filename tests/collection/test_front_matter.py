@@ -57,7 +57,7 @@ def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> No
      "---\n---\nx", "--- \n- a\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
 )  # fmt: skip
 def test_what_is_no_front_matter_stays(text: str) -> None:
-    """Line by line."""
+    """It stays line by line."""
     assert split_front_matter(text.split("\n")) == ({}, text.split("\n"))
 
 

@@ -104,7 +104,7 @@ def test_a_stub_of_plain_text_gives_way_to_the_page() -> None:
 
 @pytest.mark.parametrize("zone", ["-0000", "", "+0000"])
 def test_a_date_without_a_zone_is_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the machine is."""
+    """It is in UTC wherever the machine is."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     raw = f"Date: Tue, 24 Nov 2026 10:03:00 {zone}\n\nText.".encode()
@@ -133,7 +133,7 @@ def test_numbers_of_a_spreadsheet(value: object, text: str) -> None:
 
 
 def test_a_soft_hyphen_at_the_end_of_a_line_joins_the_word(tmp_path: Path) -> None:
-    """In any text file; elsewhere it stays."""
+    """It does so in any text file; elsewhere it stays."""
     (tmp_path / "a.txt").write_text("infor\u00ad\n  mation, co\u00adop")
     [(_, document)] = read_folder(tmp_path, Intake())
     assert document.text == "information, co\u00adop"
@@ -162,7 +162,7 @@ def test_a_mailbox_without_a_suffix_is_one(tmp_path: Path) -> None:
 
 
 def test_a_message_in_base64_is_read() -> None:
-    """Though only 7bit, 8bit and binary are allowed for attached messages (RFC 2046)."""
+    """It is read though RFC 2046 allows only 7bit, 8bit and binary for attached messages."""
     inner = b"Subject: inner\n\nThe words of the message.\n"
     raw = (
         b"Content-Type: multipart/mixed; boundary=X\n\n--X\n\nsee attached\n--X\n"
@@ -184,7 +184,7 @@ def test_readings_above_characters_are_left_out(tmp_path: Path) -> None:
 
 
 def test_entities_of_markdown_are_characters(tmp_path: Path) -> None:
-    """Outside fenced code, and only with their semicolon."""
+    """They are so outside fenced code, and only with their semicolon."""
     (tmp_path / "a.md").write_text("M&uuml;ller &copy=1 &#233;t&eacute;\n\n```\na &amp; b\n```")
     [(_, document)] = read_folder(tmp_path, Intake())
     assert document.text == "Müller &copy=1 été\n\n```\na &amp; b\n```"

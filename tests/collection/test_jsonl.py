@@ -179,7 +179,7 @@ def test_bad_lines_can_be_skipped(tmp_path: Path) -> None:
 
 
 def test_a_key_that_stands_twice_is_found_in_linear_time() -> None:
-    """However many others stand before it."""
+    """It is found so, however many others stand before it."""
 
     def line(keys: int) -> str:
         return "{" + "".join(f'"{n}": 1, ' for n in range(keys)) + '"x": 1, "x": 2}'

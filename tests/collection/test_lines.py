@@ -75,7 +75,7 @@ def test_any_bytes_are_lines_or_an_input_error(file: Path, raw: bytes) -> None:
 
 @given(st.integers(min_value=2))
 def test_a_truncated_gzip_is_refused(file: Path, length: int) -> None:
-    """Wherever it is cut off."""
+    """It is refused wherever it is cut off."""
     whole = gzip.compress(b"one\ntwo\nthree\n")
     file.write_bytes(whole[: 2 + (length - 2) % (len(whole) - 2)])
     with pytest.raises(InputError, match=r":\d+: broken gzip stream.*truncated.*download it again"):
@@ -267,7 +267,7 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
-    """Whether compressed or not."""
+    """It has none, whether it is compressed or not."""
     (tmp_path / "c").write_bytes(b"")
     assert list(binary_lines(tmp_path / "c")) == []
     (tmp_path / "c").write_bytes(gzip.compress(b""))

@@ -169,7 +169,7 @@ def our_wapo(tmp_path: Path) -> Read:
 
 
 def test_wapo_paragraphs_have_the_same_words(our_wapo: Read) -> None:
-    """Where paragraphs are plain text or one element; between them stands one line break or two."""
+    """Paragraphs are plain text or one element; one line break or two stand between them."""
     line = post(
         {"type": "kicker", "mime": "text/plain", "content": "Rivers"},
         paragraph("<p>Bark <a href='x'>floats</a>.</p>"),

@@ -39,7 +39,10 @@ TEXT = "On bark; photo (S)\n\nBark floats.\n\nBees <fly>."
 
 
 def test_an_article() -> None:
-    """Headline, abstract and full text; the lead paragraph, which repeats it, is left out."""
+    """It has headline, abstract and full text.
+
+    The lead paragraph, which repeats the text, is left out.
+    """
     assert parse_article(ARTICLE.format(number="1000002")) == Document(
         "1000002", {"title": "Canoes & Bees", "text": TEXT}
     )
@@ -65,7 +68,10 @@ def test_a_folder_with_archives(tmp_path: Path) -> None:
 
 
 def test_errors(tmp_path: Path) -> None:
-    """A truncated archive and an article without a number; the errors name the place."""
+    """A truncated archive is an error, and so is an article without a number.
+
+    The errors name the place.
+    """
     (tmp_path / "cut.tgz").write_bytes(b"\x1f\x8b broken")
     with pytest.raises(InputError, match=r"cut\.tgz: broken archive"):
         list(read_collection(str(tmp_path / "cut.tgz"), Intake()))

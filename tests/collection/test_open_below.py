@@ -41,7 +41,7 @@ def contents(folder: Path, name: str, *, follow_links: bool = False) -> str:
     ],
 )
 def test_links_within_the_folder(folder: Path, link: str, target: str) -> None:
-    """However they are written; also by an absolute path, and through links to folders."""
+    """They are followed however they are written, by an absolute path or through folders, too."""
     (folder / link).symlink_to(target)
     assert contents(folder, link) == "files"
     (folder / "absolute").symlink_to(folder / link)
@@ -66,7 +66,7 @@ def test_links_out_of_the_folder(folder: Path, target: str) -> None:
 
 
 def test_a_folder_that_is_a_link_leads_nowhere_else(folder: Path) -> None:
-    """Though the name of the file in it is no link."""
+    """It does not, though the name of the file in it is no link."""
     (folder / "to-secret").symlink_to("../secret/sub")
     with pytest.raises(OutsideError):
         contents(folder, "to-secret/a.txt")

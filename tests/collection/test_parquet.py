@@ -45,7 +45,7 @@ def test_rows_are_documents(tmp_path: Path) -> None:
 
 
 def test_all_files_of_a_folder(tmp_path: Path) -> None:
-    """In the order of their names, with more rows than are read at a time."""
+    """They are read in the order of their names, with more rows than are read at a time."""
     many = [
         {"id": n, "text": f"text {n}", "at": datetime(2024, 1, 1, tzinfo=UTC)} for n in range(3000)
     ]
@@ -107,7 +107,7 @@ def test_bad_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"PAR1", b"not parquet", None])
 def test_damaged_files(tmp_path: Path, raw: bytes | None) -> None:
-    """Empty, of another format, or incomplete."""
+    """They are empty, of another format, or incomplete."""
     path = write(tmp_path / "docs.parquet", ROWS)
     path.write_bytes(path.read_bytes()[:-20] if raw is None else raw)
     with pytest.raises(InputError, match=r"docs\.parquet: damaged Parquet"):

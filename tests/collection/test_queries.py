@@ -141,7 +141,7 @@ def test_any_bytes_are_queries_or_an_input_error(file: Path, raw: bytes) -> None
 @pytest.mark.parametrize("id_name", ID_NAMES)
 @pytest.mark.parametrize("text_name", TEXT_NAMES)
 def test_id_and_text_have_many_names(tmp_path: Path, id_name: str, text_name: str) -> None:
-    """Those of BEIR, Anserini and MS MARCO."""
+    """BEIR, Anserini and MS MARCO use different names."""
     line = json.dumps({id_name: 7, text_name: " birch ", "more": 1})
     assert read(tmp_path / "q", line) == [Query("7", "birch")]
 

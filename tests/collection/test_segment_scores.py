@@ -11,7 +11,7 @@ from birchbark.errors import InputError
 
 
 def test_scores(tmp_path: Path) -> None:
-    """Under any of their names, in order; further values are ignored."""
+    """They are read in order, under any of their names; further values are ignored."""
     path = tmp_path / "s.jsonl"
     path.write_text(
         '{"qid": 1, "docid": "a", "rank": 1, "paragraph_scores": [0.5, 1, -2]}\n'

@@ -37,7 +37,7 @@ def read(folder: Path, raw: bytes, name: str = "a.pptx") -> Document:
 
 
 def test_shapes_groups_tables_and_notes(tmp_path: Path) -> None:
-    """In the order of the slides, not of the names of their files; alternatives are read once."""
+    """Slides are read in their order, not that of their file names; alternatives are read once."""
     group = f"<p:grpSp>{shape('Grouped')}<p:grpSp>{shape('Nested')}</p:grpSp></p:grpSp>"
     runs = "<p:sp><a:p><a:r><a:t>Big </a:t></a:r><a:r><a:t>lam</a:t></a:r><a:r><a:t>ps</a:t></a:r>"
     more = f"{runs}<a:br/><a:r><a:t>and chairs</a:t></a:r></a:p></p:sp>"

@@ -88,6 +88,6 @@ def test_names_of_columns_count_in_each_row(
 
 
 def test_damage_is_an_error(tmp_path: Path) -> None:
-    """In one line, which is the library's."""
+    """The error has one line, which is the library's."""
     with pytest.raises(InputError, match=r"a\.xlsx: the spreadsheet cannot be read: .+"):
         read(tmp_path, xlsx({"S": {"A1": "a"}})[:200])

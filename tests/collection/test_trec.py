@@ -275,7 +275,7 @@ def test_a_folder_as_on_the_discs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_every_file_with_a_document_is_read_or_refused(tmp_path: Path, text: str) -> None:
-    """However the file begins."""
+    """This holds however the file begins."""
     (tmp_path / "a").write_text(text)
     intake = Intake()
     with contextlib.suppress(InputError):

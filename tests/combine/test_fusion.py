@@ -42,7 +42,7 @@ def test_reciprocal_ranks(
 
 @given(RUNS)
 def test_scaled_scores(scores: list[dict[str, dict[str, float]]]) -> None:
-    """Divided by the highest of run and query, by default."""
+    """By default, scores are divided by the highest of run and query."""
     fused = score_fusion([run_of(x) for x in scores])
     for query, ranking in fused.rankings.items():
         expected: dict[str, float] = {}

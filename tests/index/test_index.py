@@ -182,7 +182,7 @@ def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_manifest_is_reported(tmp_path: Path, content: str, message: str) -> None:
-    """A damaged manifest, one of another program, and one of another version."""
+    """It is damaged, of another program, or of another version."""
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(ArtifactError, match=message):
         Index(tmp_path)

@@ -31,7 +31,7 @@ def known(index: Path) -> Origin:
 
 
 def test_it_stays_until_it_is_replaced(index: Path) -> None:
-    """Through additions, deletions and merges; then its file is deleted."""
+    """Additions, deletions and merges keep it; its file is deleted when it is replaced."""
     first = known(index)
     before = Index(index).fingerprint
     for number in range(12):

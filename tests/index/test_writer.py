@@ -54,7 +54,7 @@ def assert_equal(updated: Index, rebuilt: Index) -> None:
 def test_any_history_gives_the_same_index_as_building_it(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]], part_tokens: int
 ) -> None:
-    """Add, update, delete, commit, merge and reopen in any order."""
+    """A history adds, updates, deletes, commits, merges and reopens in any order."""
     where = tmp_path_factory.mktemp("history")
     build_index(DOCUMENTS[:1], where / "i")
     texts = {DOCUMENTS[0].doc_id: dict(DOCUMENTS[0].fields)}
@@ -283,7 +283,7 @@ def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    """In a sentence that says what to do."""
+    """The error is a sentence that says what to do."""
     build_index(DOCUMENTS, tmp_path / "i")
     (part,) = (tmp_path / "i").glob("part-*")
     part.rename(tmp_path / "part")

@@ -30,6 +30,6 @@ def test_samples_are_the_same_in_every_version() -> None:
 
 
 def test_names_are_drawn_equally_often() -> None:
-    """Over many seeds, within four standard deviations."""
+    """Counts over many seeds agree within four standard deviations."""
     times = Counter(name for seed in range(4000) for name in sample("abcdefgh", 2, seed))
     assert all(abs(times[name] - 1000) < 4 * (4000 * 0.25 * 0.75) ** 0.5 for name in "abcdefgh")

@@ -40,7 +40,7 @@ def test_copies_differ_in_their_place_alone() -> None:
 
 @pytest.mark.parametrize("only", [[], ["--model", "none"]])
 def test_the_shell_shows_where_copies_are(tmp_path: Path, only: list[str]) -> None:
-    """In JSON and in the table, with and without BERT."""
+    """JSON and the table show it, with and without BERT."""
     for name in ("one/guide.txt", "two/guide.txt"):
         (tmp_path / "docs" / name).parent.mkdir(parents=True)
         (tmp_path / "docs" / name).write_text("Birch bark is light. Canoes are made of it.")

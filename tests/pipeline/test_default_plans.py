@@ -145,7 +145,7 @@ def test_what_is_given_counts(make: Make) -> None:
 
 
 def test_how_many_documents_are_embedded(make: Make) -> None:
-    """A number or all; by default all where all segments are read for lack of a choice."""
+    """A number or all are embedded; all by default if there is no choice of segments."""
     assert make().plan.embedded_documents == int(defaults.EMBED_DOCUMENTS)
     assert make(embed_documents="7").plan == replace(DEFAULT, embedded_documents=7)
     assert make(embed_documents="all").plan == replace(DEFAULT, embedded_documents=None)
@@ -223,7 +223,7 @@ def test_a_model_states_the_weight_of_the_embedding(bert: Callable[..., Path]) -
 
 
 def test_a_model_without_a_scale_is_told_of(bert: Callable[..., Path]) -> None:
-    """Where its scores are mixed with others, but not where it ranks alone or is pooled."""
+    """It is told where scores are mixed with others, but not if it ranks alone or is pooled."""
     directory = bert(labels=1)
     config = directory / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"birchbark": {}}))

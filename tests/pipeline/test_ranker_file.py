@@ -78,7 +78,7 @@ def test_settings_replace_what_the_file_says(tmp_path: Path) -> None:
 
 
 def test_the_model_none_leaves_out_re_ranking(tmp_path: Path) -> None:
-    """In the file, or as a setting that replaces its stages; other keys would have no effect."""
+    """It may be in the file or a setting; other keys, which would have no effect, are refused."""
     (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n[[stage]]\nmodel = 'none'\n")
     assert read_ranker(tmp_path / "r.toml") == (FirstStageOptions(k1=1.5), [])
     (tmp_path / "two.toml").write_text("[[stage]]\ndepth = 9\n[[stage]]\n")

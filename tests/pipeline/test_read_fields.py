@@ -31,7 +31,10 @@ PAPERS = [
 
 
 def test_the_contents_are_those_fields() -> None:
-    """In the order given, separated by blank lines; empty and missing ones are left out."""
+    """They have the order given, and blank lines between them.
+
+    Empty and missing ones are left out.
+    """
     document = Document("a", {k: v for k, v in PAPERS[0].items() if k != "id"}, ("text", "body"))
     assert document.contents == "Boats\nOf bark.\n\nA canoe floats.\n\nIt is light."
     assert [s.text for s in whole_text(document)] == [document.text]
@@ -89,7 +92,7 @@ def test_changes_and_vectors_keep_the_fields(index: Index, tmp_path: Path) -> No
 def test_the_command_tells_what_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it indexes and when it searches; with --read, nothing is left out."""
+    """It does so when it indexes and when it searches; with --read, nothing is left out."""
     monkeypatch.chdir(tmp_path)
     Path("p.jsonl").write_text("\n".join(map(json.dumps, PAPERS)))
 

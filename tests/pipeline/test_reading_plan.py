@@ -211,7 +211,7 @@ def test_the_best_by_the_embedding_is_read_however_low_in_the_first_stage() -> N
 
 @given(case=cases())
 def test_a_plan_is_never_exceeded(case: Case) -> None:
-    """Neither in segments of a document, nor in documents, nor in pairs; the best is read."""
+    """It limits segments of a document, documents, and pairs; the best is read."""
     plan, main = case.ranker.plan, case.ranker.scorer
     scoring = case.scored(len(case.first))
     assert isinstance(main, Written)

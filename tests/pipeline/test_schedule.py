@@ -79,7 +79,7 @@ def test_documents_are_read_to_the_end_without_a_deadline() -> None:
 
 
 def test_in_rounds_the_least_read_documents_come_first() -> None:
-    """One segment of each."""
+    """One segment of each is read."""
     candidates, rules = table(), replace(RULES, rounds=True)
     read(candidates, 0, 0.5, of=3)
     assert next_step(candidates, PLANNED, rules, passed=False) == Step(Action.READ, [1, 2], 1)
@@ -90,7 +90,7 @@ def test_in_rounds_the_least_read_documents_come_first() -> None:
 
 @pytest.mark.parametrize("rounds", [False, True])
 def test_the_search_stops(rounds: bool) -> None:
-    """When time is up, or no other document can be among the best."""
+    """It stops when time is up, or when no other document can be among the best."""
     candidates, rules = table(3), replace(RULES, rounds=rounds)
     assert next_step(candidates, PLANNED, rules, passed=True) == Step(Action.STOP)
     ended = replace(PLANNED, out_of_time={Action.READ})

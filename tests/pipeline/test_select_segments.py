@@ -122,7 +122,10 @@ def test_segments_are_chosen_by_the_embedding(
 def test_embedded_segments_come_before_others(
     text: str, embedded: int, count: int, data: st.DataObject
 ) -> None:
-    """In the order of their scores; the others follow in the order of terms, each only once."""
+    """They are in the order of their scores.
+
+    The others follow in the order of terms, each only once.
+    """
     chosen = Choice([text])
     selected = chosen.embed(embedded, count)
     expected = [segment.text for segment in by_terms(text)]

@@ -59,7 +59,7 @@ def marked(snippet: Snippet | None) -> list[str]:
 def test_a_snippet_contains_a_term_of_the_query(
     fillers: list[str], title: str, share: float
 ) -> None:
-    """However long the text is and wherever the term; its offsets are those of the contents."""
+    """It does, however long the text is and wherever the term; offsets are of the contents."""
     words = list(fillers)
     words.insert(int(share * len(fillers)), "canoes")
     document = Document("d", {"title": title, "text": " ".join(words)})
@@ -143,7 +143,7 @@ def long_index(tmp_path: Path) -> Path:
 
 
 def test_every_hit_without_evidence_has_a_snippet(long_index: Path) -> None:
-    """In the first answer, without a model, after the deadline, and below the reading plan."""
+    """It has one at first, without a model, after the deadline, and below the reading plan."""
     answers: list[Answer] = []
     engine = IndexEngine(Index(long_index))
     ranker = Ranker(WordScorer(), plan=ReadingPlan(1, 3), depth=6)

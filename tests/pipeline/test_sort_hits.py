@@ -71,7 +71,7 @@ def test_the_shell_sorts(tmp_path: Path) -> None:
 
 
 def test_http_sorts(client: Client) -> None:  # noqa: F811
-    """In each answer of a stream, too."""
+    """Each answer of a stream is sorted, too."""
     service = client()
     best = service.get("/search", params={"q": "birch canoe river"}).json()["hits"]
     hits = service.get("/search", params={"q": "birch canoe river", "sort": "-kind"}).json()["hits"]

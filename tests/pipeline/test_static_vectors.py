@@ -74,7 +74,7 @@ def store(directory: Path, scorer: EmbeddingScorer) -> list[str]:
 
 
 def test_they_are_a_set_apart(directory: Path) -> None:
-    """In 8 bits, and no set that vectors of BERT would replace."""
+    """They have 8 bits, and vectors of BERT do not replace them."""
     index = Index(directory)
     assert list(index.attachments) == [STATIC]
     assert vector_sets(index.attachments) == []
@@ -216,7 +216,7 @@ def test_vectors_of_tokens_beside_them_find_no_candidates(
 
 
 def test_outdated_ones_are_made_anew(directory: Path, static: EmbeddingScorer) -> None:
-    """When documents are added after the model has changed; others are refused."""
+    """This happens when documents are added after the model has changed; others are refused."""
     folder = static.checkpoint.root
     shutil.rmtree(folder)
     write_static(folder, table() + 1)

@@ -203,7 +203,7 @@ def test_a_file_dated_in_the_future_is_read_once(
 
 
 def test_files_that_swap_their_names_are_noticed(folder: Path, index: Path) -> None:
-    """Though size and time are equal."""
+    """They are noticed though size and time are equal."""
     for name in ("a.txt", "b.txt"):
         os.utime(folder / name, (1, 1))
     sync(index)

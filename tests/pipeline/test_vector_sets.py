@@ -106,7 +106,10 @@ def test_a_ranker_uses_the_set_of_its_model(
 def test_a_first_stage_uses_the_set_that_it_is_told(
     index_directory: Path, models: tuple[Path, Path]
 ) -> None:
-    """By default the first one; an unknown set is refused with the names of those that exist."""
+    """The default is the first one.
+
+    An unknown set is refused with the names of those that exist.
+    """
     one, other = models
     store(index_directory, vectors_of(one), vectors_of(other))
     index = Index(index_directory)

@@ -119,7 +119,7 @@ def test_weights_out_of_range_are_refused(index: Index, weight: float) -> None:
 
 @pytest.mark.parametrize(("k1", "b"), [(-0.1, 0.4), (math.nan, 0.4), (0.9, 1.1), (0.9, -0.1)])
 def test_parameters_out_of_range_are_refused(k1: float, b: float) -> None:
-    """Negative k1, b beyond 0 to 1, and NaN."""
+    """Negative k1, b beyond 0 to 1, and NaN are refused."""
     with pytest.raises(InputError, match="out of range"):
         BM25(k1, b)
 

@@ -143,7 +143,7 @@ def test_alternatives_are_limited() -> None:
 
 
 def test_filters_unpack_postings_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many of their alternatives have a value, and however often a search asks."""
+    """They do so however many alternatives have a value, and however often a search asks."""
     unpacked, take = [], PackedLists.take
 
     def counted(lists: PackedLists, numbers: Any) -> Any:

@@ -47,7 +47,7 @@ def naive_cosines(texts: list[str], query: str) -> dict[str, float]:
 def test_scores_are_cosines(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
 ) -> None:
-    """In [0, 1], and equal to the last bit for any division of the index."""
+    """They are in [0, 1], and equal to the last bit for any division of the index."""
     documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
     where = tmp_path_factory.mktemp("tfidf")
     stage = FirstStage(TfIdf())

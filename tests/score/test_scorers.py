@@ -177,7 +177,7 @@ def test_padded_batches_are_within_the_limit(lengths: list[int], tokens: int) ->
 
 
 def test_several_queries_score_as_each_alone(bert: Bert) -> None:
-    """Bit for bit; a query without texts has no scores."""
+    """Scores are equal bit for bit; a query without texts has none."""
     scorer = CrossEncoderScorer(Checkpoint.open(bert(labels=1)))
     encoded = scorer.encode(SENTENCES)
     requests = [("birch", encoded[:7]), ("canoe river", []), (QUERY, encoded[7:])]

@@ -70,7 +70,7 @@ def test_several_stores_at_once(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_record_is_not_added(tmp_path: Path) -> None:
-    """Neither that of the other store, nor that of the store which is added to."""
+    """The incomplete record of either store is left out."""
     one, two = tmp_path / "one", tmp_path / "two"
     scored(one, TEXTS[:5])
     scored(two, TEXTS[5:10])

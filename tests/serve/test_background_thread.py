@@ -105,7 +105,7 @@ def test_a_report_that_nobody_reads_does_not_end_it() -> None:
 
 
 def test_people_learn_of_it(index_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In /readyz, which needs no key and names no file, in /metrics, and on the page."""
+    """/readyz tells it without a key or file names, and so do /metrics and the page."""
 
     def broken(*arguments: Any, **options: Any) -> bool:
         raise RecursionError

@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 @pytest.mark.registry
 def test_the_readmes_commands_lead_to_a_page(tmp_path: Path) -> None:
-    """In a new environment, from the installed package instead of the source."""
+    """They run in a new environment, with the installed package instead of the source."""
     (install,) = re.findall(r"^    (pip install '[^'\n]*serve[^'\n]*')", README, re.M)
     ((folder, url),) = re.findall(r"^    birchbark serve ~/(\w+) +# then open (\S+)$", README, re.M)
     project = tmp_path / "project"

@@ -134,7 +134,7 @@ def test_changes_of_the_folder_are_followed(folder: Path, service: TestClient) -
 def test_links_that_are_put_there_later_are_not_followed(
     folder: Path, service: TestClient, what: str
 ) -> None:
-    """Neither in the place of the file nor in that of its folder; a pipe makes nobody wait."""
+    """They may replace the file or its folder; a pipe makes nobody wait."""
     (folder.parent / "secret").mkdir()
     (folder.parent / "secret/code.py").write_text("A secret.")
     if what == "folder":

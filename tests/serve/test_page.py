@@ -93,7 +93,7 @@ def wait_for_score(page: Any, text: str) -> None:
 
 
 def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path) -> None:
-    """If the index has vectors; the status says so."""
+    """They are shown if the index has vectors; the status says so."""
     build_index(DOCUMENTS, tmp_path / "index")
     embedding = write_bert(tmp_path / "embedding")
     with IndexWriter(tmp_path / "index") as writer:
@@ -113,7 +113,7 @@ def test_without_common_words_the_nearest_are_shown(browser: Any, tmp_path: Path
 
 
 def test_the_best_hits_can_be_shown_newest_first(browser: Any, tmp_path: Path) -> None:
-    """If they have a date; the order is in the address, and no hit seems to have moved."""
+    """They need a date; the order is in the address, and no hit seems to have moved."""
     (tmp_path / "notes").mkdir()
     for number, name in enumerate(("old", "older", "new")):
         path = tmp_path / "notes" / f"{name}.txt"
@@ -284,7 +284,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
 
 
 def test_no_word_is_cut(desk: Any) -> None:
-    """Neither where the service has cut the context, nor by lines instead of blanks."""
+    """Words stay whole where the service has cut the context, and at line breaks, too."""
     ask(desk, "birch river")
     desk.wait_for_selector(DONE)
     hit = desk.evaluate("document.querySelector('#hits li').hit")

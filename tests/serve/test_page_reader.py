@@ -205,7 +205,7 @@ def test_a_very_long_document_is_plain_text(browser: Any, address: str) -> None:
 
 @pytest.mark.parametrize("doc_id", ["hostile.html", "hostile.md", "hostile.eml"])
 def test_nothing_runs(browser: Any, address: str, doc_id: str) -> None:
-    """No script, handler, style or request of a document or its title; see `reader`."""
+    """No script, handler, style or request of a document or its title runs; see `reader`."""
     with reader(browser, address, doc_id, "zebra") as page:
         assert page.get_attribute("#contents", "class") in ("rendered", "mail", "plain")
         for view in ("plain", "formatted"):

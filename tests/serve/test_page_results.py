@@ -49,7 +49,10 @@ def desk(browser: Any, address: str) -> Iterator[Any]:
 def test_the_first_result_is_near_the_top(
     browser: Any, address: str, size: tuple[int, int], theme: Any
 ) -> None:
-    """Below a row of filters and a line; nothing is wider than the window, all text is legible."""
+    """It is below a row of filters and a line.
+
+    Nothing is wider than the window, and all text is legible.
+    """
     width, height = size
     viewport = {"width": width, "height": height}
     with open_page(browser, address, {"viewport": viewport, "color_scheme": theme}) as page:

@@ -135,7 +135,7 @@ WORDS = st.lists(st.sampled_from("birch bark canoe the a 树 𝔸𝔹 . , ** \n"
 
 @given(WORDS, WORDS)
 def test_runs_are_equal_and_in_order(shown: str, text: str) -> None:
-    """In both texts, without overlap; equal texts are one run."""
+    """They are so in both texts, without overlap; equal texts are one run."""
     assert all(ours == theirs for ours, theirs in shown_parts(shown, text))
     runs = aligned_runs(shown, text)
     for (at, start, length), after in pairwise(runs):

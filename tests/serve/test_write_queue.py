@@ -60,7 +60,7 @@ def document(doc_id: str, text: str = "x") -> list[Document]:
 
 
 def test_what_waits_shares_a_commit(queue: WriteQueue, store: Store) -> None:
-    """In the order of arrival; each write is told what it alone has changed."""
+    """Writes keep the order of arrival; each is told what it alone has changed."""
     written = [
         queue.submit(document("a", "1")),
         queue.submit(document("a", "2")),

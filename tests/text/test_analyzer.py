@@ -115,7 +115,7 @@ def test_short_words_are_not_stemmed(token: str) -> None:
     ],
 )
 def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
-    """Examples from "An algorithm for suffix stripping" (1980)."""
+    """The examples are from "An algorithm for suffix stripping" (1980)."""
     assert porter(word) == porter(word.upper()) == (stem,)
 
 
@@ -136,7 +136,7 @@ def test_the_stop_words_are_lucenes() -> None:
     ],
 )
 def test_analyzers_differ_as_documented(name: str, expected: str) -> None:
-    """The same sentence through all three."""
+    """The same sentence goes through all three."""
     text = "The ponies and the bridge's relational arches weren't in U.S.A."
     assert analyzer(name).terms(text) == expected.split()
 

@@ -143,7 +143,7 @@ def test_a_word_is_one_word(text: str) -> None:
     ],
 )
 def test_words_are_found_as_documented(text: str, expected: list[str]) -> None:
-    """Examples of every kind of word in the module docstring."""
+    """The module docstring has examples of every kind of word."""
     assert words(text) == expected
 
 

@@ -64,7 +64,7 @@ def test_attention_equals_its_definition(compute: Any, single: bool, pads: bool)
 
 @pytest.mark.parametrize("compute", [attend, compute_with_scores])
 def test_attention_weights_are_dropped(compute: Any) -> None:
-    """About as many as asked for; the others are scaled, so that their mean stays."""
+    """About as many are dropped as asked for; the others are scaled, so that their mean stays."""
     torch.manual_seed(0)
     spans = Spans.of([4] * 2000, "cpu")
     query, key = (torch.zeros(8000, 1) for _ in range(2))
