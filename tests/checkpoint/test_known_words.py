@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from birchbark.checkpoint import known_words
 from birchbark.checkpoint.known_words import KnownWords, splits_as_bert
 from birchbark.checkpoint.locate import locate
+from birchbark.records import Ids
 
 TEXTS = st.lists(
     st.one_of(
@@ -63,6 +64,25 @@ def test_memory_is_bounded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
         first = small.encode(["one two three", "four"])
         assert [ids.tolist() for ids in first] == [[2028, 2048, 2093], [2176]]
     assert len(small._words) <= 7
+
+
+def test_many_new_words_are_encoded_in_several_calls(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call holds up other threads, and needs some hundred bytes a word."""
+    text = " ".join(f"w{n}" for n in range(50))
+    wanted = KnownWords(tokenizer).encode([text])[0].tolist()
+    monkeypatch.setattr(known_words, "AT_ONCE", 7)
+    calls = []
+    encode = KnownWords._encoded
+
+    def counted(known: KnownWords, texts: list[str]) -> list[Ids]:
+        calls.append(len(texts))
+        return encode(known, texts)
+
+    monkeypatch.setattr(KnownWords, "_encoded", counted)
+    assert KnownWords(tokenizer).encode([text])[0].tolist() == wanted
+    assert (max(calls), sum(calls)) == (7, 50)
 
 
 def test_other_tokenisers_encode_by_themselves(tokenizer: Tokenizer) -> None:

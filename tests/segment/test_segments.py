@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from birchbark.errors import InputError
 from birchbark.records import Document, Ids, Segment
+from birchbark.segment import split_long as split_long_module
 from birchbark.segment.by_name import parse_segmenter, segmenter_name
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.passages import Passages
@@ -101,6 +102,25 @@ def test_chunks_cover_every_token(text: str, token_budget: int) -> None:
     words = [word for segment in segments for word in segment.text.split()]
     assert [word for chunk in chunks for word in chunk.text.split()] == words
     assert all(p.text == document.contents[p.start : p.end] for p in chunks)
+
+
+def test_many_segments_are_encoded_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is being encoded needs much memory; the chunks are the same."""
+    segments = sentences(Document("d", {"text": "Bees dance. " * 40 + "one two three four five."}))
+    whole = split_long(segments, 3, word_ids, word_spans)
+    calls = []
+
+    def encode(texts: Sequence[str]) -> list[Ids]:
+        calls.append(sum(map(len, texts)))
+        return word_ids(texts)
+
+    monkeypatch.setattr(split_long_module, "AT_ONCE", 100)
+    fitted = split_long(segments, 3, encode, word_spans)
+    assert [[chunk for chunk, _ in some] for some in fitted] == [
+        [chunk for chunk, _ in some] for some in whole
+    ]
+    assert 4 < len(calls) < len(segments)
+    assert max(calls) < 130
 
 
 def test_a_prepended_title_is_split_but_not_lost() -> None:

@@ -20,6 +20,7 @@ from birchbark.records import Ids
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+AT_ONCE = 2_000  # words in one call, during which no other thread may run
 MOST_WORDS, LONGEST = 200_000, 30  # remembered at a time, and their characters: about 40 MB
 _PARTS = re.compile(r"[^ \t\n\r]+")
 _WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
@@ -52,7 +53,10 @@ class KnownWords:
         words = self._words if len(self._words) < MOST_WORDS else {}
         distinct = {part for parts in split for part in parts}
         new = [part for part in distinct if part not in words]
-        encoded = dict(zip(new, map(np.ndarray.tolist, self._encoded(new)), strict=True))
+        encoded: dict[str, list[int]] = {}
+        for begin in range(0, len(new), AT_ONCE):
+            some = new[begin : begin + AT_ONCE]
+            encoded.update(zip(some, map(np.ndarray.tolist, self._encoded(some)), strict=True))
         words.update((part, ids) for part, ids in encoded.items() if len(part) <= LONGEST)
         self._words = words
         return [

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from birchbark.records import Ids, Segment
 
+AT_ONCE = 200_000  # characters, which need some hundred bytes each while they are encoded
 Encode = Callable[[Sequence[str]], list[Ids]]
 Spans = Callable[[str], list[tuple[int, int]]]
 Encoded = tuple[Segment, Ids]
@@ -23,13 +24,27 @@ def split_long(
     spans: text → (start, end) in characters of each of its tokens.
     """
     fitted: list[list[Encoded]] = []
-    for segment, ids in zip(segments, encode([s.text for s in segments]), strict=True):
-        if len(ids) <= token_budget:
-            fitted.append([(segment, ids)])
-        else:
-            chunks = list(_chunks(segment, token_budget, spans))
-            fitted.append(list(zip(chunks, encode([c.text for c in chunks]), strict=True)))
+    for some in _slices(segments):
+        for segment, ids in zip(some, encode([s.text for s in some]), strict=True):
+            if len(ids) <= token_budget:
+                fitted.append([(segment, ids)])
+            else:
+                chunks = list(_chunks(segment, token_budget, spans))
+                fitted.append(list(zip(chunks, encode([c.text for c in chunks]), strict=True)))
     return fitted
+
+
+def _slices(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Yield the segments, as many at a time as have some 200,000 characters together."""
+    some, characters = list[Segment](), 0
+    for segment in segments:
+        some.append(segment)
+        characters += len(segment.text)
+        if characters > AT_ONCE:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
 
 
 def _chunks(segment: Segment, token_budget: int, spans: Spans) -> Iterator[Segment]:
