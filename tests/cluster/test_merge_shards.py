@@ -110,6 +110,16 @@ def test_incomplete_or_damaged_shards_are_refused(tmp_path: Path, work: list[str
     birchbark(*work, "--shard", "1/3")
     birchbark(*work, "--shard", "3/3")
     refused(InputError, r"shards are missing: expected 3 shards, found 2 finished .*--shard 2/3")
+    first = tmp_path / "bert.run.1-of-3.json"
+    text = first.read_text()
+    many = tmp_path / "bert.run.1-of-100000000.json"
+    many.write_text(json.dumps({**json.loads(text), "shard": [1, 100_000_000]}))
+    for path in (first, tmp_path / "bert.run.3-of-3.json"):
+        path.rename(path.with_suffix(".kept"))
+    refused(InputError, "shards are missing: .*--shard 11/100000000, and 99,999,989 more")
+    many.unlink()
+    for path in tmp_path.glob("*.kept"):
+        path.rename(path.with_suffix(".json"))
     birchbark(*work, "--shard", "2/3")
     birchbark(*work, "--shard", "2/2")
     refused(InputError, "different divisions: found …-of-2, …-of-3")
@@ -130,6 +140,10 @@ def test_incomplete_or_damaged_shards_are_refused(tmp_path: Path, work: list[str
     refused(ArtifactError, "another version: expected birchbark shard 1, found birchbark shard 9")
     record.write_text(json.dumps({**json.loads(good), "shard": [4, 3]}))
     refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged record of a shard")
+    for name in ("../bert.run", "/tmp/bert.run", "..", "", "n" * 300, "a\0b"):
+        changed = {**json.loads(good), "files": [[name, 0, "0"]]}
+        record.write_text(json.dumps(changed))
+        refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged record of a shard.*the name")
     record.write_text("[")
     refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged shard")
     record.write_text(good)

@@ -13,6 +13,8 @@ from birchbark.errors import ArtifactError, InputError
 from birchbark.score_cache.join_stores import join_stores
 from birchbark.score_cache.store_folder import check_store
 
+SHOWN = 10  # missing shards in a message
+
 
 def merge_shards(target: Path, *, unlike_processors: bool = False) -> tuple[list[Path], int]:
     """Join the files of all shards of `target`; return the files written and the number of shards.
@@ -58,7 +60,8 @@ def _join_scores(records: Sequence[ShardRecord]) -> None:
                 f"{missing} is missing: the scores of this shard are not added to {scores}",
                 stacklevel=3,
             )
-        join_stores(scores, *(store for store in stores if store.exists()))
+        if existing := [store for store in stores if store.exists()]:
+            join_stores(scores, *existing)
 
 
 def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:
@@ -71,9 +74,11 @@ def _check_complete(records: Sequence[ShardRecord], target: Path) -> None:
             remedy="delete those that are not wanted",
         )
     present = {record.shard.number for record in records}
-    missing = [n for n in range(1, counts[0] + 1) if n not in present]
-    if missing:
-        listed = ", ".join(f"--shard {number}/{counts[0]}" for number in missing)
+    missing = (n for n in range(1, counts[0] + 1) if n not in present)
+    if first := [*islice(missing, SHOWN)]:
+        listed = ", ".join(f"--shard {number}/{counts[0]}" for number in first)
+        more = counts[0] - len(present) - len(first)
+        listed += f", and {more:,} more" if more else ""
         raise InputError(
             "shards are missing",
             where=str(target),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from birchbark.artifact import fingerprint, read_json, write_json
+from birchbark.artifact import can_exist, fingerprint, read_json, write_json
 from birchbark.cluster.shard import Shard
 from birchbark.errors import ArtifactError, InputError
 from birchbark.score.processor import processor
@@ -199,6 +199,9 @@ def _read(path: Path) -> ShardRecord:
             )
         number, count = values["shard"]
         files: Sequence[Sequence[Any]] = values["files"]
+        for name, *_ in files:  # beside the record, and nowhere else
+            if name in ("", "..") or Path(name).name != name or not can_exist(path.with_name(name)):
+                raise ValueError(f"the name {name!r}")
         return ShardRecord(
             Shard(number, count),
             dict(values["work"]),
