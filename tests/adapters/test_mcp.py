@@ -126,6 +126,7 @@ def test_first_stage_alone(searcher: Searcher) -> None:
         ("read", {"doc_id": "none"}, "no document 'none'"),
         ("explain", {"doc_id": "none", "query": "bees"}, "no document 'none'"),
         ("read", {"doc_id": "bees", "start": 10**6}, "start is behind the end"),
+        ("search", {"query": "bees " * 401}, "at most 2000 characters"),
         ("search", {"query": "bees", "top": 0}, "greater than or equal to 1"),
         ("search", {"query": "bees", "filters": {"color": "red"}}, "no field 'color'"),
     ],

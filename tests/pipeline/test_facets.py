@@ -67,6 +67,9 @@ def test_examples_are_titles_that_read_like_queries(tmp_path: Path) -> None:
     expected = ["How birch bark is made", "Rivers of the north", "Bees and flowers"]
     assert example_queries(index) == expected
     assert example_queries(index, 2) == expected[:2]
+    steps: list[int] = []
+    example_queries(index, on_step=lambda: steps.append(1))
+    assert len(steps) == len(titles)  # documents are read one at a time
 
 
 def test_very_deep_paths_count_to_a_depth() -> None:

@@ -193,6 +193,7 @@ def test_a_grid_is_all_combinations(tmp_path: Path) -> None:
             {"data.letters.weight": [1]},
             r"tiny\.toml: data\.letters\.weight: letters is not a table",
         ),
+        ({"seed": [*range(40)], "schedule.epochs": [*range(1, 40)]}, "too many combinations"),
         ({"title.long": [1]}, r"title\.long: title is not a table"),
         ({"data.words": [1]}, r"data\.words: words is not a setting"),
     ],

@@ -27,13 +27,19 @@ CHARACTERS = 20_000  # of a document that are read at once
 MAX_TOP = 50
 MAX_CHARACTERS = 100_000
 
-DocId = Annotated[str, Field(description="The doc_id of a document that a search found.")]
+MAX_QUERY = 2_000  # characters
+MAX_ID = 16_384  # characters
+
+DocId = Annotated[
+    str, Field(max_length=MAX_ID, description="The doc_id of a document that a search found.")
+]
 Query = Annotated[
     str,
     Field(
+        max_length=MAX_QUERY,
         description='A question or keywords, in plain words. If needed, with operators: "exact '
         'phrase"; -word or -"phrase" for documents without it; field:value or -field:value for '
-        "documents with or without this value of a field; before:2024-05, after:2024-05-01."
+        "documents with or without this value of a field; before:2024-05, after:2024-05-01.",
     ),
 ]
 Literal = Annotated[

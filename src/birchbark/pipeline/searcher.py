@@ -270,6 +270,7 @@ class Searcher:
         snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
         parsed = _parsed(snapshot, query)
         depth = max((ranker.depth for ranker in self.rankers), default=defaults.RERANKING_DEPTH)
+        keywords = snapshot.index.keywords
 
         def candidates(filters: Mapping[str, str]) -> list[Document]:
             deadline.check("the counts")
@@ -278,12 +279,14 @@ class Searcher:
             found = list[Document]()
             for doc_id in engine.rank(parsed.words, depth).doc_ids:
                 deadline.check("the counts")
-                found += engine.documents([doc_id])
+                for document in engine.documents([doc_id]):
+                    values = {k: x for k, x in document.fields.items() if k in keywords}
+                    found.append(replace(document, fields=values))  # others may be long
             return found
 
         given = filters or {}
         allowed, facets = candidates(given), list[Facet]()
-        for field in snapshot.index.keywords:
+        for field in keywords:
             others = {name: text for name, text in given.items() if name != field}
             documents = allowed if len(others) == len(given) else candidates(others)
             facets += count_facets(documents, [field])

@@ -72,11 +72,14 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/about")
     async def about(request: Request) -> dict[str, Any]:
+        def describe(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
+            return _describe_collection(service, on_step)
+
         rankers = service.searcher.rankers
         first = rankers[0] if rankers else None
         aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
-            **await read(request, lambda: _describe_collection(service)),
+            **await cancel_on_disconnect(request, service.run_quick(describe)),
             "first_stage": service.searcher.first_stage_name,
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
@@ -135,13 +138,13 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     return routes
 
 
-def _describe_collection(service: Service) -> dict[str, Any]:
+def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[str, Any]:
     """Return what the front page tells of the index and its documents."""
     searcher = service.searcher
     index = searcher.index
     examples = index.derived.get(EXAMPLES)
     if examples is None:  # reads documents, which may be long, once per snapshot
-        examples = index.derived[EXAMPLES] = example_queries(index)
+        examples = index.derived[EXAMPLES] = example_queries(index, on_step=on_step)
     return {
         "name": searcher.directory.resolve().name.removesuffix(".index"),
         "documents": len(index),

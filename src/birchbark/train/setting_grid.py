@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -12,6 +13,8 @@ from birchbark.errors import InputError
 from birchbark.section import Section, with_settings
 from birchbark.train.config import TrainingConfig
 from birchbark.train.read_config import read_training
+
+MOST = 1_000  # variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ def read_variants(path: Path) -> list[Variant]:
     for key, choices in grid.items():
         if not isinstance(choices, list) or not choices:
             raise InputError("malformed grid", where=f"{path}: grid.{key}", wanted=wanted)
+        if math.prod(len(lists) for lists in grid.values() if isinstance(lists, list)) > MOST:
+            raise InputError("too many combinations", where=f"{path}: grid", wanted=f"{MOST:,}")
         if any(value in choices[:n] for n, value in enumerate(choices)):
             raise InputError("a value is repeated", where=f"{path}: grid.{key}")
     variants = []

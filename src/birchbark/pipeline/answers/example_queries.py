@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,12 +13,18 @@ LOOKED_AT = 300  # documents, evenly spaced over the index
 SHORTEST, LONGEST = 3, 9  # words of a title that reads like a query
 
 
-def example_queries(index: Index, count: int = 3) -> list[str]:
+def example_queries(
+    index: Index, count: int = 3, on_step: Callable[[], object] = lambda: None
+) -> list[str]:
     """Return up to `count` titles of three to nine words, mostly of letters.
 
-    A title that several documents share says little about any of them.
+    A title that several documents share says little about any of them. on_step: called before each
+    document is read.
     """
-    titles = Counter(" ".join(d.title.split()) for d in index.documents(_spread(index)))
+    titles = Counter[str]()
+    for doc_id in _spread(index):  # one at a time, since they may be long
+        on_step()
+        titles.update(" ".join(document.title.split()) for document in index.documents([doc_id]))
     examples = []
     for title, documents in titles.items():
         words = title.split()
