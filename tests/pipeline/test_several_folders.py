@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.cli.index_of_folder import index_and_folders
+from birchbark.cli.index_of_folder import index_and_folders, sync_and_report
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import folder_has_changed, sync_folder
@@ -52,12 +51,14 @@ def test_one_index_of_both_is_beside_the_first(folders: list[Path]) -> None:
 
 
 def test_a_change_in_either_is_found(folders: list[Path]) -> None:
-    """A second call brings the index up to date; a missing folder deletes nothing."""
+    """A sync brings the index up to date; a missing folder deletes nothing."""
     index, _ = index_and_folders(folders)
     (folders[1] / "three.txt").write_text("A river.")
     (folders[0] / "one.txt").unlink()
     assert folder_has_changed(index, folders)
-    index_and_folders(folders)
+    assert index_and_folders(folders) == (index, tuple(folders))
+    assert folder_has_changed(index, folders)  # a service reads them while it runs
+    sync_and_report(index, folders)
     ids = {document.doc_id for document in Index(index)}
     assert ids == {"mail/deep/two.txt", "mail/one.txt", "mail/three.txt", "notes/deep/two.txt"}
     shutil.rmtree(folders[1])
@@ -97,10 +98,10 @@ def test_a_folder_that_became_empty_deletes_nothing(folders: list[Path]) -> None
     shutil.rmtree(folders[1])
     folders[1].mkdir()
     with pytest.raises(InputError, match="no documents in the folder"):
-        index_and_folders(folders)
+        sync_and_report(index, folders)
     assert len(Index(index)) == 4
     (folders[1] / "left.txt").write_text("Bark.")
-    index_and_folders(folders)
+    sync_and_report(index, folders)
     assert {d.doc_id for d in Index(index)} == {"mail/left.txt", "notes/deep/two.txt"}
 
 
@@ -118,18 +119,12 @@ def test_folders_in_folders_and_long_names(tmp_path: Path) -> None:
         index_and_folders([folders[0] / "in", folders[0]])
 
 
-def test_an_index_that_cannot_be_written_to_is_used_as_it_was(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It may be on a read-only disk; the reason why the new file is not found is told."""
+def test_an_index_of_other_folders_is_refused(folders: list[Path]) -> None:
+    """Before it is served: its folders are still there, and others have their names."""
     index, _ = index_and_folders(folders)
-    (folders[1] / "three.txt").write_text("A river.")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr("birchbark.index.writer.lock", refuse)
-    assert index_and_folders(folders) == (index, tuple(folders))
-    assert len(Index(index)) == 4
-    told = f"{index} is used as it was, since it cannot be changed: Read-only file system"
-    assert told in capsys.readouterr().err
+    others = [folder.parent / "other" / folder.name for folder in folders]
+    for folder, other in zip(folders, others, strict=True):
+        shutil.copytree(folder, other)
+    shutil.copytree(index, others[0].parent / index.name)
+    with pytest.raises(InputError, match="the index was built from another folder"):
+        index_and_folders(others)

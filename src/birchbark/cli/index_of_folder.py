@@ -206,12 +206,13 @@ def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
 
 
 def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
-    """Return the index at the path, or that of the folders there, up to date, and the folders.
+    """Return the index at the path, or that of the folders there, and the folders.
 
-    An index that cannot be written to is returned as it is, with a message. There are no folders
-    if the path is an index, or the index was not built from folders.
+    An index that exists is returned as it is: a BackgroundSync brings it up to date while it is
+    used. There are no folders if the path is an index, or the index was not built from folders.
+    Raises InputError if it was built from other folders.
     """
-    from birchbark.pipeline.upkeep.folder_index import was_built_from_folders
+    from birchbark.pipeline.upkeep.folder_index import check_folders, was_built_from_folders
 
     index, was_built = index_of(paths)
     folders = tuple(path.resolve() for path in paths)
@@ -221,9 +222,5 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
         if not was_built:
             notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
         return index, ()
-    if not was_built:
-        try:
-            sync_and_report(index, folders)
-        except OSError as error:  # as on a disk that is full or cannot be written to
-            notify(f"{index} is used as it was, since it cannot be changed: {error.strerror}")
+    check_folders(index, folders)
     return index, folders

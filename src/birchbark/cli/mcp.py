@@ -50,8 +50,8 @@ def command(
 
     Agents start this command themselves and speak with it on standard input and output. A folder
     is indexed first, as FOLDER.index, which can take longer than an agent waits: for many files,
-    run `birchbark index sync FOLDER` before. Its changed files are read when the command starts,
-    and every few seconds while it runs.
+    run `birchbark index sync FOLDER` before. Its changed files are read while the command runs,
+    every few seconds.
     """
     if not find_spec("mcp"):
         raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")

@@ -137,8 +137,8 @@ def command(
 ) -> None:
     """Serve INDEX, or folders of documents, until interrupted.
 
-    A folder is indexed first, as FOLDER.index; its changed files are read when the service starts,
-    and every few seconds while it runs. Of several folders, the index is called NAME+NAME.index,
+    A folder is indexed first, as FOLDER.index; its changed files are read while the service runs,
+    every few seconds. Of several folders, the index is called NAME+NAME.index,
     and the folders' names can be filtered by: --filter path=NAME/*
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,

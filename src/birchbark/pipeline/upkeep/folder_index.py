@@ -122,16 +122,7 @@ def _sync(
 ) -> SyncedFolder:
     """Do what `sync_folder` does; OutdatedError if another process has done so in the meantime."""
     state = known.state
-    source = state.source.moved(folders)
-    if folders and _built_from_others(source, state.source):
-        raise InputError(
-            "the index was built from another folder",
-            where=str(directory),
-            wanted=source.shown,
-            found=state.source.shown,
-            remedy="give the path of the index instead of the folder, or build another index: "
-            "birchbark index FOLDER --to INDEX",
-        )
+    source = _source(directory, state, folders)
     changes = FolderChanges(source, intake, state.files)
     new = checked_documents(changes.documents(), source.shown, intake, needed=False)
     documents: list[Document] = []
@@ -161,6 +152,26 @@ def _sync(
         with open_writer(directory) as writer:
             writer.set_origin(origin)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
+
+
+def check_folders(directory: Path, folders: Sequence[Path]) -> None:
+    """Raise InputError if an index was built from other folders than these, which still exist."""
+    _source(directory, folder_state(directory), folders)
+
+
+def _source(directory: Path, state: FolderState, folders: Sequence[Path]) -> FolderSource:
+    """Return what an index was built from, where the folders are now; see `check_folders`."""
+    source = state.source.moved(folders)
+    if folders and _built_from_others(source, state.source):
+        raise InputError(
+            "the index was built from another folder",
+            where=str(directory),
+            wanted=source.shown,
+            found=state.source.shown,
+            remedy="give the path of the index instead of the folder, or build another index: "
+            "birchbark index FOLDER --to INDEX",
+        )
+    return source
 
 
 def _with_deleted(
