@@ -49,9 +49,13 @@ def test_a_folder_is_indexed_and_served(tmp_path: Path, bert: Path) -> None:
         assert ask(port, "POST", "/documents", new)[1]["added"] == 1
     (tmp_path / "notes" / "engine.txt").write_text("An iron engine.")
     with running("notes", "--model", bert, cwd=tmp_path) as (port, _):
-        for doc_id in ("canoe", "engine.txt"):
-            hits = ask(port, "POST", "/search", {"query": doc_id[:5]})[1]["hits"]
-            assert hits[0]["doc_id"] == doc_id
+        for doc_id in ("canoe", "engine.txt"):  # the latter is read while the service runs
+            end = time.monotonic() + 60
+            found = ""
+            while found != doc_id and time.monotonic() < end:
+                hits = ask(port, "POST", "/search", {"query": doc_id[:5]})[1]["hits"]
+                found = hits[0]["doc_id"]
+            assert found == doc_id
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path, bert: Path) -> None:
