@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from birchbark import InputError, Query
+from birchbark.errors import require_at_least
 from birchbark.records import best_first
 from birchbark.retrieve.query_terms import query_terms
 from birchbark.score.masked_lm import MaskedLanguageModel
@@ -74,8 +75,7 @@ def query_variants(
     for the query and the variant; negative values become 0. Call `check_queries` first. Raises
     InputError for a count below 1.
     """
-    if count < 1:
-        raise InputError("count is out of range", wanted="at least 1", found=str(count))
+    require_at_least("count", count, 1)
     [ids] = model.tokenizer.encode([query])
     known, tokens = set(terms(query)), model.tokenizer.id_to_token()
     candidates: list[tuple[float, str]] = []  # probability, text

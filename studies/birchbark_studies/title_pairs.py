@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from birchbark import Document, InputError, Qrels, Query
+from birchbark.errors import require_share
 from birchbark.pairs.seeded_sampling import random_generator, sample
 from birchbark.text.stop_words import CORD
 
@@ -49,8 +50,7 @@ class TitleChanges:
 
     def __post_init__(self) -> None:
         for change in fields(self):
-            if not 0 <= getattr(self, change.name) <= 1:
-                raise InputError(f"{change.name} is out of range", wanted="from 0 to 1")
+            require_share(change.name, getattr(self, change.name))
         if self.title_title + self.swap > 1:
             raise InputError("title_title and swap exclude each other", wanted="a sum of at most 1")
 
