@@ -42,11 +42,11 @@ def read_variants(path: Path) -> list[Variant]:
     wanted = 'quoted keys with lists: "schedule.learning_rate" = [1e-5, 3e-5]'
     if not isinstance(grid, dict):
         raise InputError("malformed grid", where=f"{path}: grid", wanted=wanted)
+    if math.prod(len(lists) for lists in grid.values() if isinstance(lists, list)) > MOST:
+        raise InputError("too many combinations", where=f"{path}: grid", wanted=f"{MOST:,}")
     for key, choices in grid.items():
         if not isinstance(choices, list) or not choices:
             raise InputError("malformed grid", where=f"{path}: grid.{key}", wanted=wanted)
-        if math.prod(len(lists) for lists in grid.values() if isinstance(lists, list)) > MOST:
-            raise InputError("too many combinations", where=f"{path}: grid", wanted=f"{MOST:,}")
         if any(value in choices[:n] for n, value in enumerate(choices)):
             raise InputError("a value is repeated", where=f"{path}: grid.{key}")
     variants = []
