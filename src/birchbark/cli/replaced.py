@@ -11,10 +11,10 @@ REPLACED = {
     "adapt": "birchbark train",
     "pretrain": "birchbark train",
     "model pool": "birchbark.checkpoint.pool.pool_model, a function in Python",
-    "pairs to-collection": "gone; `birchbark pairs` draws negatives from a run",
     "model fill-mask": "birchbark.score.masked_lm.MaskedLanguageModel.fill, a function in Python",
     "pairs judged": "birchbark pairs",
     "pairs title-abstract": "birchbark study title-pairs, in the package birchbark-studies",
+    "pairs to-collection": "gone; `birchbark pairs` draws negatives from a run",
     "reformulate": "birchbark study reformulate, in the package birchbark-studies",
     "attention": "birchbark study attention, in the package birchbark-studies",
 }
