@@ -76,6 +76,7 @@ MAY_IMPORT = {
         "pipeline",
         "retrieve",
         "score",
+        "serve",
         "show",
         "text",
     },

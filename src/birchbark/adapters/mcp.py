@@ -19,6 +19,7 @@ from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
+from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.show.plural import plural
 
 SENTENCES = 3  # of each document that a search finds
@@ -27,16 +28,16 @@ CHARACTERS = 20_000  # of a document that are read at once
 MAX_TOP = 50
 MAX_CHARACTERS = 100_000
 
-MAX_QUERY = 2_000  # characters
-MAX_ID = 16_384  # characters
-
 DocId = Annotated[
-    str, Field(max_length=MAX_ID, description="The doc_id of a document that a search found.")
+    str,
+    Field(
+        max_length=MAX_ID_CHARACTERS, description="The doc_id of a document that a search found."
+    ),
 ]
 Query = Annotated[
     str,
     Field(
-        max_length=MAX_QUERY,
+        max_length=MAX_QUERY_CHARACTERS,
         description='A question or keywords, in plain words. If needed, with operators: "exact '
         'phrase"; -word or -"phrase" for documents without it; field:value or -field:value for '
         "documents with or without this value of a field; before:2024-05, after:2024-05-01.",
