@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
@@ -16,20 +19,40 @@ from birchbark.collection.runs import write_run
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.part import PartField
+from birchbark.index.statistics import Statistics
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document, Query
+from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.retrieve.tfidf import TfIdf
+from birchbark.retrieve.weighting_model import Scoring
+
+
+class RoundedBM25(BM25):
+    """BM25 with lengths that Lucene rounds to one byte, on which Anserini's figures depend."""
+
+    def norms(self, field: PartField, statistics: Statistics) -> NDArray[np.float64]:
+        """Return the norms of lengths of which, less 24, only the first four bits are kept."""
+        floor, slope = self._norm_line(statistics)
+        above = np.maximum(field.lengths.astype(np.int64) - 24, 0)
+        dropped = np.maximum(np.frexp(above)[1] - 4, 0)
+        lengths = field.lengths - above + (above >> dropped << dropped)
+        return np.asarray(floor + slope * lengths, np.float64)
+
+    def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
+        """Return the scoring of exact lengths, with a bound of norms that rounding cannot pass."""
+        return replace(BM25.scoring(self, weights, statistics), slope=0.0)
 
 
 @pytest.mark.parametrize("part_tokens", [50_000, 10_000_000])
 @pytest.mark.parametrize(
-    ("folder", "corpus", "expansion", "figures", "tolerance"),
+    ("folder", "corpus", "expansion", "figures"),
     [
-        ("cacm", "corpus.anserini.jsonl", None, {"AP": 0.3123, "P@30": 0.1942}, 0.004),
-        ("cacm", "corpus.anserini.jsonl", RM3(), {"AP": 0.3648, "P@30": 0.2224}, 0.01),
-        ("scifact", "corpus.jsonl", None, {"nDCG@10": 0.6789, "R@100": 0.9253}, 0.004),
+        ("cacm", "corpus.anserini.jsonl", None, {"AP": 0.3123, "P@30": 0.1942}),
+        ("cacm", "corpus.anserini.jsonl", RM3(), {"AP": 0.3648, "P@30": 0.2224}),
+        ("scifact", "corpus.jsonl", None, {"nDCG@10": 0.6789, "R@100": 0.9253}),
     ],
 )
 def test_published_first_stage_figures(
@@ -39,16 +62,20 @@ def test_published_first_stage_figures(
     corpus: str,
     expansion: RM3 | None,
     figures: dict[str, float],
-    tolerance: float,
     part_tokens: int,
 ) -> None:
-    """Differences come from Lucene's rounded lengths and its treatment of HTML."""
+    """With Lucene's rounded lengths they are met to .003, with exact lengths nearly so.
+
+    The text differs as well: Anserini indexes HTML files.
+    """
     documents = read_collection(str(data(f"{folder}/{corpus}")), Intake())
     index = build_index(documents, tmp_path / "i", part_tokens=part_tokens)
     queries = read_queries(data(f"{folder}/queries.tsv"))
-    run = rank_queries(index, queries, FirstStage(expansion=expansion))
-    means = measure(read_qrels(data(f"{folder}/qrels.txt")), run, list(figures)).means
-    assert means == pytest.approx(figures, abs=tolerance)
+    qrels = read_qrels(data(f"{folder}/qrels.txt"))
+    for model, tolerance in ((RoundedBM25(), 0.003), (BM25(), 0.0045)):
+        run = rank_queries(index, queries, FirstStage(model, expansion=expansion))
+        means = measure(qrels, run, list(figures)).means
+        assert means == pytest.approx(figures, abs=tolerance)
 
 
 STAGES = (FirstStage(), FirstStage(expansion=RM3()), FirstStage(TfIdf()))

@@ -27,6 +27,19 @@ def test_expansion_matches_the_formula(tmp_path: Path) -> None:
     assert expanded == pytest.approx(expected)
 
 
+def test_documents_are_reduced_to_their_best_terms_before_they_are_normalised(
+    tmp_path: Path,
+) -> None:
+    """Each has as many as are added, the most frequent; of equal ones the first by spelling."""
+    texts = {"x": "honey honey honey bee bee arch arch tree", "y": "tree bee arch", "z": "stone"}
+    index = build_index([Document(d, {"text": t}) for d, t in texts.items()], tmp_path / "i")
+    feedback = Ranking.of(["x", "y"], [5.0, 4.0])
+    model = RM3(terms=2, original_weight=0, max_df_share=ANY_DF)
+    expanded = expand(index, {"stone": 1.0}, feedback, model)
+    # x is {honey 3, arch 2}, y {arch 1, bee 1}; honey 5·3/5 = 3, arch 5·2/5 + 4·1/2 = 4, bee 2
+    assert expanded == pytest.approx({"stone": 0, "honei": 3 / 7, "arch": 4 / 7})
+
+
 def test_original_weight_1_changes_no_ranking(index: Index) -> None:
     """Only the original query is scored, scaled."""
     plain = rank_query(index, "birch river")

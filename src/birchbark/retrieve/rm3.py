@@ -50,16 +50,18 @@ def expand(
 ) -> dict[str, float]:
     """Interpolate the query `weights` with a relevance model of the best documents in `feedback`.
 
-    P(t|R) ∝ Σ_d score(d) · tf(t, d) / |d|, where |d| counts only the terms of d that may be added.
-    Query and relevance model are normalised to a sum of 1, then interpolated with
-    `original_weight`. Returns term → weight, or the query unchanged if no term can be added.
+    P(t|R) ∝ Σ_d score(d) · tf(t, d) / |d|. As in Anserini, of the terms that may be added, each d
+    has only its `model.terms` most frequent ones (of equal frequency, the first by spelling), and
+    |d| is the sum of their frequencies. Query and relevance model are normalised to a sum of 1,
+    then interpolated with `original_weight`. Returns term → weight, or the query unchanged if no
+    term can be added.
     """
     relevance = _relevance_model(index, feedback.head(model.documents), model, field)
-    best = sorted(relevance.items(), key=lambda item: (-item[1], item[0]))[: model.terms]
+    best = _largest(relevance, model.terms)
     if not best:
         return dict(weights)
     original = _scaled(dict(weights), model.original_weight)
-    added = _scaled(dict(best), 1 - model.original_weight)
+    added = _scaled(best, 1 - model.original_weight)
     return {t: original.get(t, 0.0) + added.get(t, 0.0) for t in sorted(original | added)}
 
 
@@ -71,11 +73,16 @@ def _relevance_model(index: Index, feedback: Ranking, model: RM3, field: str) ->
     usable = {term for term, df in frequencies.items() if df <= max_df}
     relevance: dict[str, float] = {}
     for vector, (_, score) in zip(vectors, feedback, strict=True):
-        length = sum(tf for term, tf in vector.items() if term in usable)
-        for term, tf in vector.items():
-            if term in usable:
-                relevance[term] = relevance.get(term, 0.0) + score * tf / length
+        best = _largest({term: tf for term, tf in vector.items() if term in usable}, model.terms)
+        length = sum(best.values())
+        for term, tf in best.items():
+            relevance[term] = relevance.get(term, 0.0) + score * tf / length
     return relevance
+
+
+def _largest(weights: Mapping[str, float], number: int) -> dict[str, float]:
+    """Return the `number` terms of the largest weights; of equal weights, the first by spelling."""
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:number])
 
 
 def _scaled(weights: dict[str, float], total: float) -> dict[str, float]:
