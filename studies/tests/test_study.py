@@ -553,6 +553,8 @@ def test_what_makes_results_stale(root: Path) -> None:
     recipe = read_recipe(root.parent / "evidence.toml")
     run_study(recipe, root, root / "out")
     assert stale_because(recipe, root / "out", root) == []
+    recipe.path.write_text("revision = 2\n" + recipe.path.read_text())
+    assert stale_because(read_recipe(recipe.path), root / "out", root) == ["the recipe has changed"]
     documents = root / "tiny" / "docs.jsonl"
     documents.write_text(documents.read_text() + "\n")
     assert stale_because(recipe, root / "out", root) == ["tiny/docs.jsonl has changed"]

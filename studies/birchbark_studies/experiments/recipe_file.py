@@ -66,6 +66,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     measures = _measures(top) if experiment.uses_measures else ()
     if "rm3" in top.keys and not experiment.uses_rm3:
         raise InputError("studies of this kind use no RM3", where=top.where("rm3"))
+    top.integer("revision", 1)  # a part of `settings` only: another one makes results stale
     recipe = Recipe(
         path=path,
         larger=larger,
