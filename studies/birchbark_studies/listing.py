@@ -20,8 +20,9 @@ from birchbark_studies.staleness import MANIFEST, stale_because
 class State(StrEnum):
     """Whether there are results of a recipe, and whether they are those of this version.
 
-    current: the recipe, its models and its data are those that the results were measured with.
-    stale: one of these has changed. unchecked: some of them are not here.
+    current: the recipe, its models and its data are those that the results were measured with, and
+    the published figures are the recipe's. stale: one of these has changed. unchecked: some of them
+    are not here.
     """
 
     CURRENT = "current"

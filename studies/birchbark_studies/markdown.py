@@ -12,7 +12,6 @@ from birchbark.show.format_numbers import (
     significance_mark,
 )
 from birchbark.show.table import Cell, Column, Group, Style, Table
-from birchbark_studies.published import with_published
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import StoredResults
 
@@ -34,8 +33,6 @@ def render_markdown(
         parts.append(STALE.format(reasons="; ".join(stale_because)))
     parts += recipe.findings.split("\n")
     for table in results.tables:
-        if not stale_because:  # a changed recipe may have other columns
-            table = with_published(table, recipe.published)
         lines = "\n".join(_table_lines(table))
         if table.is_folded:
             lines = f"<details><summary>{table.rows} rows</summary>\n\n{lines}\n\n</details>"

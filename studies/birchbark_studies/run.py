@@ -39,13 +39,14 @@ from birchbark.collection.data_files import check_data, data_fingerprint, data_p
 from birchbark.device.torch_session import name_of_device
 from birchbark.show.draw_plot import draw_page
 from birchbark.show.plot import Plot
+from birchbark.show.table import Table
 from birchbark_studies.markdown import figure_file, render_markdown
 from birchbark_studies.models import fingerprint_of
 from birchbark_studies.outcome import Outcome, run_file_name
 from birchbark_studies.published import with_published
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.report import render_report
-from birchbark_studies.staleness import MANIFEST
+from birchbark_studies.staleness import MANIFEST, PUBLISHED
 from birchbark_studies.stored_results import RESULTS, read_results
 from birchbark_studies.training_chains import base_models, train_all
 from birchbark_studies.workspace import Workspace
@@ -127,22 +128,32 @@ def _write_figures(folder: Path, plots: Sequence[Plot]) -> None:
 
 
 def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool:
-    """Write the README.md of finished results again; return whether it changed.
+    """Write the README.md of finished results again; return whether anything changed.
 
-    It then has the recipe's present title, source, findings and published figures, and today's
-    layout. Tables and plots stay those of results.json; figures that are missing are drawn.
+    It then has the recipe's present title, source and findings, and today's layout. Tables and
+    plots stay those of results.json; figures that are missing are drawn. If nothing but published
+    figures has changed, results.json gets those of the recipe first.
 
     results: the folder of the results. stale_because: why the figures are not those of this
     version, if they are not. Raises what `read_results` raises.
     """
+    if corrected := list(stale_because) == [PUBLISHED]:
+        _write_published(recipe, results / RESULTS, read_results(results).tables)
+        stale_because = ()
     stored, path = read_results(results), results / README
     _write_figures(results, stored.plots)
     text = render_markdown(recipe, stored, stale_because)
     if path.exists() and path.read_text("utf-8") == text:
-        return False
+        return corrected
     with new_file(path) as out:
         out.write(text)
     return True
+
+
+def _write_published(recipe: Recipe, path: Path, tables: Sequence[Table]) -> None:
+    """Write the recipe's published figures into results.json. tables: those that are there now."""
+    shown = [plain(asdict(with_published(table, recipe.published))) for table in tables]
+    write_json(path, {**read_json(path, "study"), "tables": shown})
 
 
 def _check_study(output: Path) -> None:

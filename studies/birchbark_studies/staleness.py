@@ -11,24 +11,29 @@ from birchbark.artifact import read_json
 from birchbark.collection.data_files import data_fingerprint, data_path, missing_files
 from birchbark.errors import ArtifactError, CheckpointError, MissingPackageError
 from birchbark_studies.models import fingerprint_of
+from birchbark_studies.published import with_published
 from birchbark_studies.recipe import Recipe
+from birchbark_studies.stored_results import read_results
 
 MANIFEST = "manifest.json"
+PUBLISHED = "the published figures have changed (`birchbark study refresh` writes them)"
 
 
 def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]:
     """Return why results are out of date; an empty list if they are not.
 
     Compared are the recipe, the models that must exist before the study, and the data files. Models
-    and files that are not here are left out.
+    and files that are not here are left out. If all are equal, the published figures are compared.
 
     results: the folder of the results. root: the data root, None for none. Raises InputError if the
-    folder has no manifest, and ArtifactError if it is damaged.
+    folder has no manifest or no results, and ArtifactError if they are damaged.
     """
     manifest = read_json(results / MANIFEST, "study")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("recipe"), dict):
         raise ArtifactError("damaged study", where=str(results / MANIFEST))
-    return [*_changes(recipe, manifest, root)]
+    tables = read_results(results).tables
+    as_in_recipe = tuple(with_published(table, recipe.published) for table in tables)
+    return [*_changes(recipe, manifest, root)] or [PUBLISHED] * (tables != as_in_recipe)
 
 
 def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:

@@ -37,7 +37,7 @@ from birchbark_studies.markdown import render_markdown
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe_folder import RECIPES, recipe_path, results_folder
 from birchbark_studies.run import run_file_name, run_study
-from birchbark_studies.staleness import stale_because
+from birchbark_studies.staleness import PUBLISHED, stale_because
 from birchbark_studies.stored_results import read_results
 from conftest import QUERIES, write_bert
 from small_study import QRELS, table_of, write_collection
@@ -570,6 +570,31 @@ def test_what_makes_results_stale(root: Path) -> None:
     (root / "out" / "manifest.json").write_text("[]")
     with pytest.raises(ArtifactError, match="damaged study"):
         stale_because(recipe, root / "out", None)
+
+
+def test_a_published_figure_that_was_corrected_is_written_by_refresh(root: Path) -> None:
+    """Results with another one are stale; nothing is measured again, and only that figure changes.
+
+    Recipes of a folder are not run for it.
+    """
+    folder = root.parent
+    for path in folder.glob("*.toml"):
+        if path.stem != "analyzers":
+            path.unlink()
+    recipe, results = folder / "analyzers.toml", folder / "results/analyzers"
+    run_study(read_recipe(recipe), root, results)
+    before = (results / "results.json").read_text()
+    recipe.write_text(recipe.read_text().replace(".123", ".321"))
+    assert stale_because(read_recipe(recipe), results, root) == [PUBLISHED]
+    arguments = [str(folder), "--data", str(root)]
+    done = CliRunner().invoke(group, ["study", "run", *arguments])
+    assert done.stdout == ""
+    assert f"analyzers: {PUBLISHED}" in done.stderr
+    CliRunner().invoke(group, ["study", "refresh", *arguments])
+    assert stale_because(read_recipe(recipe), results, root) == []
+    after = (results / "results.json").read_text()
+    assert after == before.replace(".123", ".321") != before
+    assert "| plain | .321 |" in (results / "README.md").read_text()
 
 
 def test_a_model_that_is_not_installed_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,10 +107,17 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
     """Run the studies in `folder` whose results are stale or missing; report all at the end."""
     from birchbark_studies.listing import State
     from birchbark_studies.run import run_study
+    from birchbark_studies.staleness import PUBLISHED
 
     listings = list(_listings(folder, root))
-    due = [item for item in listings if item.state in (State.STALE, State.NO_RESULTS)]
+    due = [
+        item
+        for item in listings
+        if item.state in (State.STALE, State.NO_RESULTS) and item.reasons != (PUBLISHED,)
+    ]
     for item in listings:
+        if item.reasons == (PUBLISHED,):
+            notify(f"{item.recipe.name}: {PUBLISHED}")
         if item.state is State.DAMAGED:
             notify(f"{item.recipe.name}: {item.reasons[0]}; to run it again, delete {item.results}")
     ready = sorted(
@@ -169,7 +176,8 @@ def list_recipes(folder: Path | None, data: Path | None, files: bool, as_json: b
     """List the recipes in FOLDER (by default, the papers'), and what each of them lacks.
 
     Results in FOLDER/results/NAME are current if the recipe, its models and its data are those that
-    they were measured with, stale if one of these has changed, and unchecked if some are not here.
+    they were measured with and they show its published figures, stale if one of these has changed,
+    and unchecked if some are not here.
     """
     from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
 
@@ -213,8 +221,9 @@ def refresh(folder: Path | None, data: Path | None) -> None:
 
     By default, these are the results of the papers' recipes, in Birchbark's repository.
 
-    Title, source, findings and published figures are those that the recipe has now; results that
-    are stale say so, and why. The figures stay those of results.json.
+    Title, source and findings are those that the recipe has now; results that are stale say so, and
+    why. The figures stay those of results.json. If nothing but published figures has changed,
+    results.json gets those of the recipe, and is no longer stale.
     """
     from birchbark.collection.data_files import find_data_root
     from birchbark_studies.run import README
