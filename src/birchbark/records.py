@@ -511,14 +511,18 @@ class Qrels:
         grades: Query id → doc_id → relevance grade; above 0 is relevant. Unjudged documents are
             absent, which differs from a grade of 0. Ids that are integers become strings, and
             grades such as 1.0 integers. Default: empty.
+        relevant: The lowest grade that measures without grades, such as AP, count as relevant,
+            unless they name another (`AP(rel=1)`). Default 1.
 
     Raises:
         InputError: An id is neither a string nor an integer, or a grade is not a whole number.
     """
 
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    relevant: int = 1
 
     def __post_init__(self) -> None:
+        require_at_least("relevant", self.relevant, 1)
         grades = {}
         for query_id, judged in _by_id(mapping_of(self.grades, "grades"), "query").items():
             of_query = mapping_of(judged, f"the judgment of query {query_id}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -55,6 +56,20 @@ def test_measures_by_hand() -> None:
         "R@1": 0.0,
     }
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_lowest_relevant_grade() -> None:
+    """It counts in measures without grades that name no other; nDCG and Judged are as before."""
+    names = ["AP", "map", "P@2", "RR", "AP(rel=1)", "nDCG@2", "Judged@2"]
+    ranked = run(q1="bac", q2="yx")
+    strict = measure(replace(QRELS, relevant=2), ranked, names).means
+    as_named = ["AP(rel=2)", "P(rel=2)@2", "RR(rel=2)", *names[4:]]
+    expected = measure(QRELS, ranked, as_named).means
+    assert list(strict.values()) == [expected["AP(rel=2)"], *expected.values()]
+    assert strict["AP"] == pytest.approx(1 / 6)
+    assert strict["P@2"] == 0
+    with pytest.raises(InputError, match="relevant is out of range"):
+        Qrels({}, relevant=0)
 
 
 def test_ties_have_one_order_in_every_measure() -> None:

@@ -51,7 +51,7 @@ class Results:
 def measure(
     qrels: Qrels, run: Run, names: Sequence[str] = defaults.MEASURES, *, judged_only: bool = False
 ) -> Results:
-    """Evaluate `run` against `qrels`.
+    """Evaluate `run` against `qrels`, in which grades from `qrels.relevant` on are relevant.
 
     names: the measures, as spelled by ir-measures (AP, nDCG@20, P@20, RR@10, Bpref, …) or by
     trec_eval (map, ndcg_cut_20, P_20, recip_rank, bpref, …).
@@ -61,7 +61,9 @@ def measure(
     """
     check_instance(qrels, Qrels, "qrels")
     check_instance(run, Run, "the run")
-    parsed = {name: _parse(name) for name in texts_of(names, "measure")}
+    parsed = {
+        name: _with_relevance(_parse(name), qrels.relevant) for name in texts_of(names, "measure")
+    }
     if not parsed:
         raise InputError("no measures")
     ranked = {
@@ -139,6 +141,16 @@ def _compute(
             remedy="cutoffs and rel are at least 1 and fit into 32 bits; ERR takes grades of at "
             "most 4; Accuracy needs documents that are not relevant",
         ) from error
+
+
+def _with_relevance(measure: Any, relevant: int) -> Any:
+    """Return the measure with `rel`, the lowest grade that is relevant, if it has none of its own.
+
+    Measures of grades, such as nDCG, have no such parameter.
+    """
+    if relevant == 1 or "rel" in measure.params or "rel" not in measure.SUPPORTED_PARAMS:
+        return measure
+    return measure(rel=relevant)
 
 
 def check_averaged(names: Iterable[str]) -> None:
