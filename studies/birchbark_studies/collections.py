@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from birchbark import (
@@ -32,6 +32,7 @@ class CollectionFiles:
         documents: Empty if the study reads no documents.
         queries: Empty if the study searches for no queries.
         qrels: The judgments.
+        relevant: The lowest grade that counts as relevant, but in measures of grades such as nDCG.
         topic_fields: The fields of a TREC topic that make up the query text.
         run: A first-stage run, used instead of ranking with BM25; empty for none.
         folds: A file of folds, used instead of random folds; empty for none.
@@ -55,6 +56,7 @@ class CollectionFiles:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     read_fields: tuple[str, ...] = defaults.READ_FIELDS
+    relevant: int = 1
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     Without a queries file, each judged query gets an empty text. Raises InputError if no query is
     judged.
     """
-    qrels = read_qrels(data_path(root, files.qrels))
+    qrels = replace(read_qrels(data_path(root, files.qrels)), relevant=files.relevant)
     if files.queries:
         path = data_path(root, files.queries)
         queries = read_queries(path, files.topic_fields, files.encoding)

@@ -33,12 +33,14 @@ class Comparison:
         baseline: The tag of the run with which the others are compared.
         seed: The seed for the bootstrap.
         level: A difference is significant if its corrected p is below this level.
+        relevance: Sentences on the grades that count as relevant, for the note. Default: none.
     """
 
     measures: tuple[str, ...]
     baseline: str
     seed: int
     level: float
+    relevance: str = ""
 
     def rows(
         self,
@@ -85,9 +87,10 @@ class Comparison:
 
     def note(self, baseline: str = "") -> str:
         """Return the note that explains the values. baseline: its name, by default its tag."""
-        return COMPARISON_NOTE.format(
+        note = COMPARISON_NOTE.format(
             baseline=baseline or self.baseline, level=f"{self.level:g}".removeprefix("0")
         )
+        return f"{note} {self.relevance}".rstrip()
 
     def _interval(self, values: Mapping[str, float]) -> tuple[float, float]:
         return mean_interval(np.array(list(values.values())), seed=self.seed)
@@ -129,7 +132,8 @@ def rank_curves(name: str, title: str, qrels: Qrels, runs: Mapping[str, Run]) ->
         for query_id, grades in qrels.grades.items():
             ranking = run.rankings.get(query_id)
             top = ranking.doc_ids[:RANKS] if ranking else ()
-            first = next((rank for rank, d in enumerate(top) if grades.get(d, 0) > 0), RANKS)
+            relevant = (rank for rank, d in enumerate(top) if grades.get(d, 0) >= qrels.relevant)
+            first = next(relevant, RANKS)
             successes[first:] += 1
         series[tag] = tuple(enumerate((successes / len(qrels.grades)).tolist(), 1))
     return Curves(name, title, "rank", "share of queries", series)

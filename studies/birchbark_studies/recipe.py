@@ -113,7 +113,19 @@ class Recipe:
 
     def comparison(self, baseline: str, measures: tuple[str, ...] = ()) -> Comparison:
         """Return how runs are compared with `baseline`. measures: by default the recipe's."""
-        return Comparison(measures or self.measures, baseline, self.seed, self.significance_level)
+        graded = [
+            f"In {collection.name}, documents are relevant from grade {collection.relevant} on, "
+            "but nDCG counts every grade."
+            for collection in self.collections
+            if collection.relevant > 1
+        ]
+        return Comparison(
+            measures or self.measures,
+            baseline,
+            self.seed,
+            self.significance_level,
+            " ".join(graded),
+        )
 
     def check_names(self, key: str, names: Iterable[str]) -> None:
         """Raise InputError if the table `key` of the recipe names an unknown collection."""

@@ -147,6 +147,23 @@ def test_figures_are_those_of_the_runs(root: Path, kind: str) -> None:
         assert [cell.value for cell in row.cells] == list(results.means.values())
 
 
+def test_a_collection_names_its_lowest_relevant_grade(root: Path) -> None:
+    """AP and P count it, nDCG does not, and the note below the table tells."""
+    recipe = root.parent / "analyzers.toml"
+    text = recipe.read_text().replace('["AP", "P@2"]', '["AP", "P@2", "nDCG@3"]')
+    recipe.write_text(text.replace("\n[[published]]", "\nrelevant = 2\n[[published]]"))
+    outcome, _ = study(root, "analyzers")
+    table = table_of(outcome, "measures")
+    names = ["AP(rel=2)", "P(rel=2)@2", "nDCG@3"]
+    for row in table.groups[0].rows:
+        run = outcome.runs[f"Tiny.{row.name}"]
+        means = measure(read_qrels(root / "tiny/qrels.txt"), run, names).means
+        assert [cell.value for cell in row.cells] == list(means.values())
+    assert table.note.endswith(
+        " In Tiny, documents are relevant from grade 2 on, but nDCG counts every grade."
+    )
+
+
 def test_runs_are_those_of_the_first_stage(root: Path) -> None:
     """The sum of fields equals `rank_queries` with weights of 1 and the recipe's k1 and b."""
     outcome, _ = study(root, "fields")

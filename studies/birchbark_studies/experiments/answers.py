@@ -122,7 +122,11 @@ class AnswersExperiment(Experiment):
     ) -> Probabilities:
         """Return the probability of the best hit for queries of each kind."""
         relevant = {
-            query.query_id: {d for d, g in collection.qrels.grades[query.query_id].items() if g > 0}
+            query.query_id: {
+                doc_id
+                for doc_id, grade in collection.qrels.grades[query.query_id].items()
+                if grade >= collection.qrels.relevant
+            }
             for query in collection.queries
         }
         queries = [query for query in collection.queries if relevant[query.query_id]]

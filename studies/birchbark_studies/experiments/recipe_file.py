@@ -145,6 +145,7 @@ def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles,
                 section.texts("include", ()),
                 section.texts("exclude", ()),
                 section.texts("read", defaults.READ_FIELDS),
+                section.integer("relevant", 1, minimum=1),
             )
         )
         section.reject_unknown_keys()

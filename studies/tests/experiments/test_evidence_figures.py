@@ -220,3 +220,5 @@ def test_rank_curves() -> None:
     curves = rank_curves("n", "t", qrels, {"r": run})
     assert [x for x, _ in curves.series["r"]] == list(range(1, 21))
     assert [y for _, y in curves.series["r"]] == [0.25] + [0.5] * 19
+    curves = rank_curves("n", "t", replace(qrels, relevant=2), {"r": run})
+    assert [y for _, y in curves.series["r"]] == [0, 0] + [0.25] * 18

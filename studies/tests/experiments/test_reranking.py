@@ -177,6 +177,9 @@ def test_rank_changes_and_histograms() -> None:
     assert mean_rank_change(first, run, 2) == 1
     assert mean_rank_change(first, run, 3) == pytest.approx(2 / 3)
     pairs = ScoredPairs.of({"1": {"a": 0.04, "b": 0.96}}, Qrels({"1": {"a": 0, "b": 2}}))
+    assert pairs.relevant.tolist() == [False, True]
+    strict = Qrels({"1": {"a": 1, "b": 2}}, relevant=2)
+    assert ScoredPairs.of({"1": {"a": 0.04, "b": 0.96}}, strict).relevant.tolist() == [False, True]
     assert pairs.histogram(2) == {
         "relevant": ((0.25, 0.0), (0.75, 1.0)),
         "not relevant": ((0.25, 1.0), (0.75, 0.0)),

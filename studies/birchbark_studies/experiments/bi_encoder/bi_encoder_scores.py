@@ -118,7 +118,9 @@ class JudgedPairs:
         rows = []
         for number, query_id in enumerate(cosines.queries):
             grades = {**dict.fromkeys(others.get(query_id, ()), 0), **qrels.grades[query_id]}
-            rows += [(number, column[d], g > 0) for d, g in grades.items() if d in column]
+            rows += [
+                (number, column[d], g >= qrels.relevant) for d, g in grades.items() if d in column
+            ]
         if not rows:
             raise InputError("no document that is judged or retrieved by BM25 has the field")
         query, document, relevant = map(np.array, zip(*rows, strict=True))

@@ -171,7 +171,7 @@ def _judgments(ranked: FieldRuns) -> Group:
     highest = max(g for grades in ranked.qrels.grades.values() for g in grades.values())
     rows = []
     for query_id, grades in ranked.qrels.grades.items():
-        relevant = sum(grade > 0 for grade in grades.values())
+        relevant = sum(grade >= ranked.qrels.relevant for grade in grades.values())
         best = sum(grade == highest for grade in grades.values())
         rows.append(Row.of(query_id, (len(grades), relevant, best)))
     return Group(ranked.name, tuple(rows))

@@ -118,7 +118,7 @@ class ScoredPairs:
     def of(cls, scores: Scores, qrels: Qrels, *, judged_only: bool = False) -> ScoredPairs:
         """Collect all scored pairs, or the judged ones. Unjudged pairs count as not relevant."""
         pairs = [
-            (value, qrels.grades.get(query_id, {}).get(doc_id, 0) > 0, number)
+            (value, qrels.grades.get(query_id, {}).get(doc_id, 0) >= qrels.relevant, number)
             for number, (query_id, by_document) in enumerate(scores.items())
             for doc_id, value in sorted(by_document.items())
             if not judged_only or doc_id in qrels.grades.get(query_id, {})
