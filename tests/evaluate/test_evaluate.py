@@ -72,6 +72,23 @@ def test_the_lowest_relevant_grade() -> None:
         Qrels({}, relevant=0)
 
 
+def test_ndcg_whose_ideal_has_only_retrieved_documents() -> None:
+    """The best order of the first k documents has 1; without relevant ones among them, it is 0."""
+    ranked = run(q1="bac", q2="yx")
+    names = ['nDCG_retrieved(dcg="exp-log2")@3', "nDCG_retrieved@2", "nDCG@2"]
+    found = measure(QRELS, ranked, names).values
+    second, third = 1 / np.log2(3), 1 / 2
+    exponential = (second + 3 * third) / (3 + second)  # grades 0, 1, 2; the best order is 2, 1, 0
+    assert found[names[0]] == pytest.approx({"1": exponential, "2": second}, abs=1e-5)
+    assert found[names[1]] == pytest.approx({"1": second, "2": second})  # c is at rank 3
+    assert found[names[2]]["1"] == pytest.approx(second / (2 + second))
+    assert measure(QRELS, run(q1="bca", q2="y"), names[1:2]).values == {
+        names[1]: pytest.approx({"1": second, "2": 0})
+    }
+    with pytest.raises(InputError, match="unknown measure"):
+        measure(QRELS, ranked, ["nDCG_retrieved(dcg='x')@3"])
+
+
 def test_ties_have_one_order_in_every_measure() -> None:
     """The tools' tie-breaking rules do not apply, because the tools see no ties."""
     tied = Run({"1": Ranking.of(["a", "b", "c"], [1, 1, 1])})

@@ -20,6 +20,8 @@ from typing import Any
 from birchbark import defaults
 from birchbark.arguments import check_instance, texts_of
 from birchbark.errors import InputError
+from birchbark.evaluate import retrieved_ideal
+from birchbark.evaluate.retrieved_ideal import as_ndcg, ndcg_retrieved, retrieved_judgments
 from birchbark.records import Qrels, Ranking, Run
 
 # Measures of diversity: a document is judged for each subtopic, which Qrels does not hold.
@@ -54,7 +56,8 @@ def measure(
     """Evaluate `run` against `qrels`, in which grades from `qrels.relevant` on are relevant.
 
     names: the measures, as spelled by ir-measures (AP, nDCG@20, P@20, RR@10, Bpref, …) or by
-    trec_eval (map, ndcg_cut_20, P_20, recip_rank, bpref, …).
+    trec_eval (map, ndcg_cut_20, P_20, recip_rank, bpref, …), or nDCG_retrieved@10, whose ideal
+    ranking has only the retrieved documents.
     judged_only: whether unjudged documents are first removed from the rankings.
     Raises InputError for no measures, an unknown measure, one whose provider is not installed, or
     if no query in the run is judged.
@@ -92,9 +95,15 @@ def measure(
     # Judged divides by the length of the ranking; a query with an empty ranking counts as 0
     not_empty = {number: scores for number, scores in rankings.items() if scores}
     shares = [m for m in distinct.values() if m.NAME == "Judged"]
-    others = [m for m in distinct.values() if m.NAME != "Judged"]
-    for measures, given in ((others, rankings), (shares, not_empty)):
-        for metric in _compute(measures, judged, given):
+    of_retrieved = [m for m in distinct.values() if m.NAME == retrieved_ideal.NAME]
+    others = [m for m in distinct.values() if m not in (*shares, *of_retrieved)]
+    groups = [(others, others, judged, rankings), (shares, shares, judged, not_empty)]
+    for m in of_retrieved:
+        ideal = retrieved_judgments(judged, not_empty, m.params.get("cutoff"))
+        groups.append(([m], [as_ndcg(m)], ideal, not_empty))
+    for shown, computed, judgments, given in groups:
+        names_of = {str(c): str(m) for c, m in zip(computed, shown, strict=True)}
+        for metric in _compute(computed, judgments, given):
             if metric.query_id not in queries:
                 raise InputError(
                     f"the tool that computes {metric.measure} has returned another query id",
@@ -102,7 +111,9 @@ def measure(
                     found=repr(metric.query_id),
                 )
             if metric.query_id in given:
-                values[str(metric.measure)][queries[metric.query_id]] = float(metric.value)
+                values[names_of[str(metric.measure)]][queries[metric.query_id]] = float(
+                    metric.value
+                )
     return Results(
         run.tag,
         {name: values[str(m)] for name, m in parsed.items()},
@@ -181,7 +192,7 @@ def _parse(name: str) -> Any:
         if measure.params.get("cutoff", 1) < 1:
             raise ValueError("the cutoff must be 1 or more")
         supports: Any = ir_measures.DefaultPipeline.supports
-        supported = supports(measure)
+        supported = supports(as_ndcg(measure) if measure.NAME == retrieved_ideal.NAME else measure)
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError) as unknown:
         reason = "it needs a cutoff, such as @10" if "<object" in str(unknown) else unknown
         raise InputError(
@@ -236,9 +247,10 @@ def _of_ir_measures(name: str) -> Any:
         node = node.func
     if not isinstance(node, ast.Name):
         raise malformed
-    if node.id not in measures.registry:
+    registry = {**measures.registry, retrieved_ideal.NAME: ndcg_retrieved()}
+    if node.id not in registry:
         raise NameError("no such name")
-    kind = measures.registry[node.id]
+    kind = registry[node.id]
     if cutoff is not None:
         if kind.AT_PARAM in params:
             raise ValueError("two cutoffs")
