@@ -120,10 +120,10 @@ def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
 
 
 def test_the_stop_words_are_lucenes() -> None:
-    """33 words in lower case, removed by english and by no other analyzer."""
+    """33 words in lower case, removed by english and unstemmed, and by no other analyzer."""
     assert len(LUCENE) == 33
     text = " ".join(sorted(LUCENE)).title()
-    assert analyzer("english").terms(text) == []
+    assert analyzer("english").terms(text) == analyzer("unstemmed").terms(text) == []
     assert len(analyzer("porter").terms(text)) == len(analyzer("plain").terms(text)) == 33
 
 
@@ -132,11 +132,12 @@ def test_the_stop_words_are_lucenes() -> None:
     [
         ("plain", "the ponies and the bridge's relational arches weren't in u.s.a"),
         ("porter", "the poni and the bridge' relat arch weren't in u.s.a"),
+        ("unstemmed", "ponies bridge relational arches weren't u.s.a"),
         ("english", "poni bridg relat arch weren't u.s.a"),
     ],
 )
 def test_analyzers_differ_as_documented(name: str, expected: str) -> None:
-    """The same sentence goes through all three."""
+    """The same sentence goes through all four."""
     text = "The ponies and the bridge's relational arches weren't in U.S.A."
     assert analyzer(name).terms(text) == expected.split()
 
@@ -187,7 +188,7 @@ def test_other_scripts_pass_through_the_stemmer() -> None:
 def test_the_error_for_an_unknown_analyzer_lists_the_names(name: str) -> None:
     """The list lets the user choose one."""
     message = re.escape(
-        f"unknown analyzer {name!r}: expected one of english, porter, plain, wordpiece"
+        f"unknown analyzer {name!r}: expected one of english, unstemmed, porter, plain, wordpiece"
     )
     with pytest.raises(InputError, match=message):
         analyzer(name)

@@ -77,8 +77,8 @@ def command() -> None:
 @option(
     "--analyzer",
     metavar="NAME",
-    help="How the text of documents and queries is split into terms: english, porter, plain, "
-    "wordpiece, porter+wordpiece, cjk (Chinese, Japanese, Korean), or a language such as "
+    help="How the text of documents and queries is split into terms: english, unstemmed, porter, "
+    "plain, wordpiece, porter+wordpiece, cjk (Chinese, Japanese, Korean), or a language such as "
     "german; an unknown name lists them all. With +parts, as in german+parts, parts of joined "
     "words such as config.yaml are found as well.  "
     f"[default: {defaults.FILE_ANALYZER} for a folder of files, else {defaults.ANALYZER}]",

@@ -2,6 +2,8 @@
 
 plain             lowercases
 porter            lowercases, applies the Porter stemmer
+unstemmed         removes possessive 's, lowercases, removes Lucene's 33 stop words (Anserini's
+                  analyzer without a stemmer)
 english           removes possessive 's, lowercases, removes Lucene's 33 stop words, applies the
                   Porter stemmer (Lucene's EnglishAnalyzer, Anserini's default)
 german, french, … lowercases, applies the Snowball stemmer of the language (see LANGUAGES)
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from sys import intern
 
 from birchbark.errors import InputError
@@ -126,20 +129,26 @@ def porter(token: str) -> tuple[str, ...]:
     return tuple([stem(term) for term in plain(token)])
 
 
-def english(token: str) -> tuple[str, ...]:
-    """Remove possessive 's, lowercase, remove stop words, and apply the Porter stemmer."""
+def _content_words(stem_of: Callable[[str], str], token: str) -> tuple[str, ...]:
+    """Remove possessive 's, lowercase, remove stop words, and apply the stemmer."""
     if token[-2:] in {"'s", "'S"}:
         token = token[:-2]
-    return tuple([stem(term) for term in plain(token) if term not in LUCENE])
-
-
-NORMALISERS: dict[str, Normalise] = {"english": english, "porter": porter, "plain": plain}
+    return tuple([stem_of(term) for term in plain(token) if term not in LUCENE])
 
 
 def stem(term: str) -> str:
     """Return the Porter stem of `term`; like Porter's own programs, keep one or two letters."""
     return term if len(term) < 3 else snowball("porter")(term)
 
+
+english: Normalise = partial(_content_words, stem)
+unstemmed: Normalise = partial(_content_words, str)
+NORMALISERS: dict[str, Normalise] = {
+    "english": english,
+    "unstemmed": unstemmed,
+    "porter": porter,
+    "plain": plain,
+}
 
 WORDPIECE: dict[str, Callable[[str], str]] = {"wordpiece": str, "porter+wordpiece": stem}
 CJK = "cjk"
