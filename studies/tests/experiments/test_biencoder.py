@@ -13,7 +13,7 @@ import pytest
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.records import Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
@@ -100,15 +100,22 @@ def test_rankings_and_areas(study: SmallStudy, tmp_path: Path) -> None:
         assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
 
 
-def test_candidates(study: SmallStudy, tmp_path: Path) -> None:
-    """Match ratios are the shares of all documents that are nearest, contain the terms, or both."""
+@pytest.mark.parametrize("analyzer", ["english", "porter"])
+def test_candidates(study: SmallStudy, tmp_path: Path, analyzer: str) -> None:
+    """Match ratios are the shares of all documents that are nearest, contain the terms, or both.
+
+    Porter keeps stop words, which a document must then contain as well.
+    """
+    study.replace("[bi-encoder]", f'[bi-encoder]\nanalyzer = "{analyzer}"')
+    queries = {query_id: f"the {text}" for query_id, text in QUERIES.items()}
+    (tmp_path / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in queries.items()))
     study.run()
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     [table] = [table for table in results["tables"] if table["name"] == "match"]
     ratios = {row["name"]: row["cells"][0]["value"] for row in table["groups"][0]["rows"]}
-    index = build_index(DOCUMENTS, tmp_path / "index")
+    index = build_index(DOCUMENTS, tmp_path / "index", Schema(analyzer))
     judged = {line.split()[0] for line in (tmp_path / "qrels.txt").read_text().splitlines()}
-    texts = [text for query_id, text in QUERIES.items() if query_id in judged]
+    texts = [text for query_id, text in queries.items() if query_id in judged]
     with_all = [len(rank_query(index, text, FirstStage(match=AND))) for text in texts]
     assert ratios["all"] == 1
     assert ratios["nearest:2"] == pytest.approx(2 / len(DOCUMENTS))

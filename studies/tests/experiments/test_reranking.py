@@ -244,17 +244,23 @@ def test_a_grade_above_the_highest(study: SmallStudy, tmp_path: Path) -> None:
 
 
 def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> None:
-    """They rank as `rank_query` does over these fields; vectors can be limited to matches."""
+    """They rank as `rank_query` does over these fields; vectors can be limited to matches.
+
+    The analyzer is the recipe's.
+    """
     fields = "fields = { title = 0.25, text = 0.6 }"
     stage = f'[[reranking.first_stages]]\nname = "weighted"\n{fields}\nmatch = "and"\n'
+    study.replace("[reranking]", '[reranking]\nanalyzer = "porter"')
+    queries = {query_id: f"the {text}" for query_id, text in QUERIES.items()}
+    (tmp_path / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in queries.items()))
     study.replace("[[collections]]", f"{stage}[[collections]]")
     study.replace('segments = "title" }', 'segments = "title", match = "and" }')
     outcome = study.run()
-    schema = Schema(fields={"title": ("title",), "text": ("text",)})
+    schema = Schema("porter", fields={"title": ("title",), "text": ("text",)})
     index = build_index(DOCUMENTS, tmp_path / "index", schema)
     expected = FirstStage(fields={"title": 0.25, "text": 0.6}, match=AND)
-    joint = build_index(DOCUMENTS, tmp_path / "joint")
-    for query_id, text in QUERIES.items():
+    joint = build_index(DOCUMENTS, tmp_path / "joint", Schema("porter"))
+    for query_id, text in queries.items():
         ranked = rank_query(index, text, expected).doc_ids
         assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id].doc_ids == ranked
         nearest = outcome.runs["Tiny.cosine.as it was"].rankings[query_id].doc_ids

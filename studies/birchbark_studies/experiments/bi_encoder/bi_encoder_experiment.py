@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark import FirstStage, InputError, Run, measure, rank_queries
+from birchbark import FirstStage, InputError, Run, defaults, measure, rank_queries
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.checkpoint.locate import locate, open_named
 from birchbark.index.build_index import Schema
@@ -17,6 +17,7 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Heading, Row, Style, build_tables, columns
+from birchbark.text.analyzer import NORMALISERS
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.comparison import Comparison, difference_dots, measure_columns
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
@@ -92,6 +93,7 @@ class BiencoderExperiment(ModelExperiment):
         curve: The pooling mode whose AUC is plotted over the layers.
         ranked: The models, fields and poolings that rank the whole collection.
         match: The candidate sets to compare, for the first entry of `ranked`.
+        analyzer: The name of the analyzer.
     """
 
     fields: Mapping[str, str]
@@ -99,6 +101,7 @@ class BiencoderExperiment(ModelExperiment):
     curve: str
     ranked: tuple[RankingSettings, ...]
     match: tuple[str, ...]
+    analyzer: str
 
     @classmethod
     def read(cls, section: Section) -> BiencoderExperiment:
@@ -119,6 +122,7 @@ class BiencoderExperiment(ModelExperiment):
             section.one_of("curve", POOLING_MODES, "mean"),
             ranked,
             section.texts("match", ()),
+            section.one_of("analyzer", tuple(NORMALISERS), defaults.ANALYZER),
         )
         check_run_names([FIRST, *(row.name for row in ranked)], section.where("ranked"))
         for match in experiment.match:
@@ -188,7 +192,7 @@ class _CollectionResults:
         self._experiment, self._recipe, self._collection = experiment, recipe, collection
         for row in experiment.ranked:
             _check_layer(row, models[row.model])
-        self._index = workspace.index(collection, Schema())
+        self._index = workspace.index(collection, Schema(experiment.analyzer))
         stage = FirstStage(recipe.bm25)
         depth = max(recipe.depth, experiment.others)
         bm25 = rank_queries(self._index, collection.queries, stage, depth=depth)

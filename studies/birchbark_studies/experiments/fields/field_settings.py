@@ -55,7 +55,7 @@ class FieldSettings:
         settings = cls(
             names,
             joint,
-            section.one_of("analyzer", tuple(NORMALISERS), "english"),
+            section.one_of("analyzer", tuple(NORMALISERS), defaults.ANALYZER),
             _weights(section, names),
             section.text("tune"),
             section.number("step", defaults.TUNING_STEP),

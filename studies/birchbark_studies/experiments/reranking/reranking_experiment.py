@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from birchbark import FirstStage, Index, InputError, Run, rank_queries
+from birchbark import FirstStage, Index, InputError, Run, defaults, rank_queries
 from birchbark.checkpoint.locate import locate
 from birchbark.index.build_index import Schema
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS
@@ -19,6 +19,7 @@ from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
+from birchbark.text.analyzer import NORMALISERS
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
     compute_cosines,
@@ -60,6 +61,7 @@ class RerankingExperiment(ModelExperiment):
         nearest: An additional first stage, by vectors; None for none.
         settings: The settings of the tables and plots.
         precision: The precision of the models' arithmetic.
+        analyzer: The name of the analyzer.
     """
 
     collection_keys = frozenset({"run"})
@@ -68,6 +70,7 @@ class RerankingExperiment(ModelExperiment):
     nearest: VectorFirstStage | None
     settings: RerankingSettings
     precision: Precision
+    analyzer: str
 
     @classmethod
     def read(cls, section: Section) -> RerankingExperiment:
@@ -90,8 +93,9 @@ class RerankingExperiment(ModelExperiment):
         settings = RerankingSettings.read(section, compared)
         rows = [row_name(model, field) for model in compared.by_name for field in fields]
         check_run_names([FIRST_STAGE_RUN, RANDOM, *rows], section.where())
+        analyzer = section.one_of("analyzer", tuple(NORMALISERS), defaults.ANALYZER)
         section.reject_unknown_keys()
-        return cls(compared, fields, stages, nearest, settings, precision)
+        return cls(compared, fields, stages, nearest, settings, precision, analyzer)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -170,7 +174,7 @@ class RerankingExperiment(ModelExperiment):
         """The indexed fields: the joint field, and those of the first stages."""
         names = set(self._searched)
         single = {name: (name,) for name in sorted(names - {CONTENTS})}
-        return Schema(fields={**DEFAULT_FIELDS, **single})
+        return Schema(self.analyzer, fields={**DEFAULT_FIELDS, **single})
 
     def _first_stages(
         self, recipe: Recipe, workspace: Workspace, collection: TestCollection, index: Index
