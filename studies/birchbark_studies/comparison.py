@@ -18,10 +18,11 @@ RANKS = 20  # the last rank in a plot over ranks
 COMPARISON_NOTE = (
     "Means over the judged queries, with 95 % intervals in brackets (BCa bootstrap over queries). "
     "† marks a significant difference from {baseline}, p < {level}. Differences are shown with "
-    "their 95 % interval; p from a paired t-test after Bonferroni correction for all comparisons "
-    "in this table on the same collection; and d, the mean difference divided by its standard "
-    "deviation over queries."
+    "their 95 % interval; p from a paired t-test {correction}; and d, the mean difference divided "
+    "by its standard deviation over queries."
 )
+CORRECTED = "after Bonferroni correction for all comparisons in this table on the same collection"
+NOT_CORRECTED = "that is not corrected for the number of comparisons"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Comparison:
         baseline: The tag of the run with which the others are compared.
         seed: The seed for the bootstrap.
         level: A difference is significant if its corrected p is below this level.
+        bonferroni: Whether p is corrected for the number of comparisons. Default True.
         relevance: Sentences on the grades that count as relevant, for the note. Default: none.
     """
 
@@ -40,6 +42,7 @@ class Comparison:
     baseline: str
     seed: int
     level: float
+    bonferroni: bool = True
     relevance: str = ""
 
     def rows(
@@ -54,6 +57,7 @@ class Comparison:
         not_compared: tags of results that are shown without a difference from the baseline.
         family: the number of comparisons to correct for; by default those that are made here.
         """
+        family = family if self.bonferroni else 1
         baseline = next(result for result in results if result.tag == self.baseline)
         others = [
             result
@@ -88,7 +92,9 @@ class Comparison:
     def note(self, baseline: str = "") -> str:
         """Return the note that explains the values. baseline: its name, by default its tag."""
         note = COMPARISON_NOTE.format(
-            baseline=baseline or self.baseline, level=f"{self.level:g}".removeprefix("0")
+            baseline=baseline or self.baseline,
+            level=f"{self.level:g}".removeprefix("0"),
+            correction=CORRECTED if self.bonferroni else NOT_CORRECTED,
         )
         return f"{note} {self.relevance}".rstrip()
 

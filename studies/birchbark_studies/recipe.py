@@ -80,6 +80,7 @@ class Recipe:
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
         significance_level: A difference is significant if its corrected p is below it.
+        bonferroni: Whether p is corrected for the number of comparisons.
         published: Table → figures quoted from the literature.
     """
 
@@ -97,6 +98,7 @@ class Recipe:
     depth: int
     seed: int
     significance_level: float
+    bonferroni: bool
     experiment: Experiment
     published: Mapping[str, tuple[Group, ...]]
 
@@ -124,6 +126,7 @@ class Recipe:
             baseline,
             self.seed,
             self.significance_level,
+            self.bonferroni,
             " ".join(graded),
         )
 

@@ -164,6 +164,28 @@ def test_a_collection_names_its_lowest_relevant_grade(root: Path) -> None:
     )
 
 
+def test_p_can_be_left_uncorrected(root: Path) -> None:
+    """Then it is that of each comparison by itself, and the note tells."""
+    recipe = root.parent / "fields.toml"
+    corrected = table_of(study(root, "fields")[0], "fields")
+    recipe.write_text("bonferroni = false\n" + recipe.read_text())
+    table = table_of(study(root, "fields", "uncorrected")[0], "fields")
+    family = 2 * (len(table.groups[0].rows) - 1)  # two measures
+    differences = [
+        tuple(c.difference for row in t.groups[0].rows for c in row.cells if c.difference)
+        for t in (corrected, table)
+    ]
+    assert len(differences[1]) == family
+    assert any(0 < d.p < 1 for d in differences[1])
+    for before, after in zip(*differences, strict=True):
+        assert before.corrected_p == min(1, after.p * family)
+        assert after == replace(
+            before, corrected_p=after.p, significant=after.p < 0.05, detectable=after.detectable
+        )
+    assert "p from a paired t-test that is not corrected for the number of" in table.note
+    assert "t-test after Bonferroni correction" in corrected.note
+
+
 def test_runs_are_those_of_the_first_stage(root: Path) -> None:
     """The sum of fields equals `rank_queries` with weights of 1 and the recipe's k1 and b."""
     outcome, _ = study(root, "fields")

@@ -82,6 +82,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         depth=top.integer("depth", defaults.RETRIEVAL_DEPTH, minimum=1),
         seed=top.integer("seed", defaults.SEED),
         significance_level=_level(top),
+        bonferroni=top.boolean("bonferroni", True),
         experiment=experiment,
         published=read_published(top.sections("published", []), experiment.layout(measures)),
     )

@@ -308,16 +308,20 @@ def test_example_topics(study: SmallStudy, tmp_path: Path) -> None:
 def test_gains_over_another_model(
     study: SmallStudy, tmp_path: Path, bert: Callable[..., Path]
 ) -> None:
-    """Gains are relative to the other model, not to the first stage."""
-    other = bert(labels=1, seed=5)
+    """Gains are relative to the other model, not to the first stage, and without it."""
+    other = bert(labels=1, seed=6)
     study.replace("models = { ", f'models = {{ other = "{other}", ')
     study.replace("best = 2", 'best = 2\ntopics = ["cross"]\ntopics_baseline = "other"')
+    study.replace("step = 0.5", "step = 1")  # the best weight of some folds is that of BM25
     outcome = study.run()
     qrels = read_qrels(tmp_path / "qrels.txt")
     assert len(outcome.topics) == len(QUERIES)
-    runs = [outcome.runs[f"Tiny.{row}"] for row in ("other", "cross", "BM25")]
+    rows = ("other, alone", "cross, alone", "BM25", "other")
+    runs = [outcome.runs[f"Tiny.{row}"] for row in rows]
     values = [measure(qrels, run, ["AP"]).values["AP"] for run in runs]
     assert values[0] != values[2]
+    orders = [[ranking.doc_ids for ranking in run.rankings.values()] for run in runs]
+    assert orders[0] != orders[3]
     for topic in outcome.topics:
         assert topic.before == pytest.approx(values[0][topic.query_id])
         assert topic.after == pytest.approx(values[1][topic.query_id])

@@ -159,7 +159,10 @@ def test_a_seed_beside_seeds(tmp_path: Path) -> None:
 
 
 def test_topics_of_several_seeds(tmp_path: Path) -> None:
-    """Gains are those of the mean; hits are those of the first seed's model, and say so."""
+    """Gains are those of the mean; hits are those of the first seed's model, and say so.
+
+    Compared with another model, both rank without the first stage.
+    """
     study = make_study(tmp_path, TRAINING)
     topics = 'topics = ["head / alone"]\ntopics_baseline = "one layer"'
     study.replace("depth = 10", f"depth = 10\n{topics}")
@@ -168,10 +171,10 @@ def test_topics_of_several_seeds(tmp_path: Path) -> None:
     qrels = read_qrels(tmp_path / "qrels.txt")
 
     def mean(variant: str, query_id: str) -> float:
-        runs = [outcome.runs[f"Tiny.{variant}, seed {seed}"] for seed in (1, 2)]
+        runs = [outcome.runs[f"Tiny.{variant}, seed {seed}, alone"] for seed in (1, 2)]
         return sum(measure(qrels, run, ["AP"]).values["AP"][query_id] for run in runs) / 2
 
-    first = outcome.runs["Tiny.head / alone, seed 1"].rankings
+    first = outcome.runs["Tiny.head / alone, seed 1, alone"].rankings
     assert outcome.topics
     for topic in outcome.topics:
         assert topic.before == pytest.approx(mean("one layer", topic.query_id))

@@ -21,6 +21,8 @@ from birchbark_studies.first_stages import FIRST_STAGES
 from birchbark_studies.models import Models
 from birchbark_studies.outcome import check_run_names
 
+ALONE_SUFFIX = ", alone"  # of rows without the first stage
+
 
 def pruned_row(row: str) -> str:
     """Return the name of the run like `row` without segments that contain query terms."""
@@ -49,7 +51,8 @@ class EvidenceSettings:
         pruned: Whether to rank also without the segments that contain a query term.
         length_bounds: The largest query length of each class; the last class has no bound.
         topics: The models whose best and worst queries the report shows.
-        topics_baseline: The model relative to which gains are computed; empty for the first stage.
+        topics_baseline: The model relative to which gains are computed, both without the first
+            stage; empty for the first stage.
         reference_model: A model that the others are also compared with; empty for none.
         plot_ranks: Whether to plot the ranks of the first relevant documents.
         tune: The measure for which weights are tuned.
@@ -157,6 +160,8 @@ class EvidenceSettings:
             )
         if self.topics_baseline and not self.topics:
             raise InputError("topics_baseline has no effect without topics")
+        if self.topics_baseline and not self.without_first_stage:
+            raise InputError("topics_baseline compares models alone", wanted="alone = true")
         others = [name for name in self.shown if name not in self.topics]
         if self.topics_baseline and self.topics_baseline not in others:
             raise InputError(
@@ -259,7 +264,7 @@ class EvidenceSettings:
             row = name if len(counts) == 1 else f"{n}S: {name}"
             rows[row] = n, False
             if self.without_first_stage:
-                rows[f"{row}, alone"] = n, True
+                rows[row + ALONE_SUFFIX] = n, True
         return rows
 
     def aggregated_rows(self, name: str) -> dict[str, tuple[str, bool]]:
@@ -267,7 +272,7 @@ class EvidenceSettings:
         rows = {f"{name}, {aggregation}": (aggregation, False) for aggregation in self.aggregations}
         if not self.without_first_stage:
             return rows
-        return rows | {f"{row}, alone": (a, True) for row, (a, _) in rows.items()}
+        return rows | {row + ALONE_SUFFIX: (a, True) for row, (a, _) in rows.items()}
 
     def rows_with_first_stage(self, name: str, scores_documents: bool) -> tuple[str, ...]:
         """Return the model's rows with the first stage, in the order of `segment_counts`.

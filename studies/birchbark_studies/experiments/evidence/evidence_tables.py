@@ -29,7 +29,7 @@ from birchbark_studies.comparison import (
     tuning_columns,
 )
 from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns
-from birchbark_studies.experiments.evidence.evidence_settings import EvidenceSettings
+from birchbark_studies.experiments.evidence.evidence_settings import ALONE_SUFFIX, EvidenceSettings
 from birchbark_studies.first_stages import FIRST_STAGES
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.seeds import (
@@ -64,7 +64,6 @@ BEST_ROWS = (
 )
 GAINS = "Shares of queries for which {tune} is above and below that of the first stage."
 WEIGHTS = "Each w includes the factor 1 − a: it multiplies the segment's score directly."
-ALONE_SUFFIX = ", alone"
 
 
 def layout(settings: EvidenceSettings, measures: Sequence[str]) -> dict[str, tuple[Column, ...]]:
@@ -253,7 +252,7 @@ class EvidenceReport:
         """Average the tuned measure of each model's best run per class of query length."""
         settings = self.settings
         comparison = self.recipe.comparison("", (settings.tune,))
-        family = len(settings.shown) * classes  # of one collection
+        family = len(settings.shown) * classes if self.recipe.bonferroni else 1  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             query_ids = _by_length(collection, settings.length_bounds)

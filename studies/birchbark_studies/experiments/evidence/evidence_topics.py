@@ -11,7 +11,7 @@ from birchbark.score.attention_reader import attention
 from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns
-from birchbark_studies.experiments.evidence.evidence_settings import EvidenceSettings
+from birchbark_studies.experiments.evidence.evidence_settings import ALONE_SUFFIX, EvidenceSettings
 from birchbark_studies.outcome import Topic, TopicHit
 
 SHOWN = 3  # queries with the largest gains, with the largest losses, and documents per query
@@ -78,9 +78,14 @@ def analyse_topics(
 
 
 def _compared_rows(settings: EvidenceSettings, ranked: EvidenceRuns, name: str) -> tuple[str, str]:
-    """Return the rows of the baseline and of the model, with the most segments."""
-    baseline = settings.first_seed(settings.topics_baseline)
-    return (ranked.rows[baseline][-1] if baseline else ranked.baseline), ranked.rows[name][-1]
+    """Return the rows of the baseline and of the model, with the most segments.
+
+    Two models are compared without the first stage, as in table 6 of the uva paper.
+    """
+    row, baseline = ranked.rows[name][-1], settings.first_seed(settings.topics_baseline)
+    if not baseline:
+        return ranked.baseline, row
+    return ranked.rows[baseline][-1] + ALONE_SUFFIX, row + ALONE_SUFFIX
 
 
 def _improved_percentage(changes: Sequence[tuple[str, float, float]]) -> float:
