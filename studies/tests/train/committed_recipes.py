@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ HEADS = {12: 4, 8: 2, 4: 1}
 IR_DATASETS = {  # key → file in place of ir_datasets:ID
     "documents": "ir/docs.jsonl",
     "queries": "ir/queries.tsv",
-    "qrels": "ir/qrels.txt",
+    "qrels": "ir/qrels-{relevant}.txt",
 }
 
 
@@ -90,11 +91,6 @@ ORIGINAL: Mapping[str, Callable[[Path], None]] = {
     "covid-perturbations": write_cord19,
 }
 QUERIES = {str(number): query for number, query in enumerate(SUBJECT_QUERIES)}
-QRELS = "".join(
-    f"{query} 0 {document.doc_id} {int(text.split()[0] in document.text.lower())}\n"
-    for query, text in QUERIES.items()
-    for document in DOCUMENTS
-)
 
 
 def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
@@ -140,7 +136,7 @@ def _small(value: Any, models: Mapping[str, str]) -> Any:
     small = {k: _shrunk(k.rpartition(".")[2], _small(v, models)) for k, v in value.items()}
     for key, file in IR_DATASETS.items():
         if str(small.get(key, "")).startswith("ir_datasets:"):
-            small[key] = file
+            small[key] = file.format(relevant=small.get("relevant", 1))
     return small
 
 
@@ -163,7 +159,7 @@ def _write_data(recipe: Recipe, folder: Path) -> None:
     for collection in recipe.collections:
         _write(folder / collection.documents, _documents)
         _write(folder / collection.queries, _queries)
-        _write(folder / collection.qrels, lambda: QRELS)
+        _write(folder / collection.qrels, partial(_qrels, collection.relevant))
         if collection.run:
             _write(folder / collection.run, _run)
         if collection.folds:
@@ -175,7 +171,7 @@ def _write_data(recipe: Recipe, folder: Path) -> None:
         elif name.endswith("queries.tsv"):
             write = _queries
         elif name.endswith((".txt", ".qrels")):
-            write = lambda: QRELS  # noqa: E731
+            write = _qrels
         elif name.endswith(".run"):
             write = _run
         elif name.startswith("triples"):
@@ -195,6 +191,15 @@ def _documents() -> str:
 
 def _queries() -> str:
     return "".join(f"{number}\t{text}\n" for number, text in QUERIES.items())
+
+
+def _qrels(relevant: int = 1) -> str:
+    """Return judgments of all documents. relevant: the grade of the relevant ones."""
+    return "".join(
+        f"{query} 0 {document.doc_id} {relevant * (text.split()[0] in document.text.lower())}\n"
+        for query, text in QUERIES.items()
+        for document in DOCUMENTS
+    )
 
 
 def _folds() -> str:
