@@ -101,9 +101,9 @@ class PairSource:
 def split_into_chunks(pairs: Iterable[Pair], words: int | None) -> Iterator[Pair]:
     """Split texts into chunks of `words` words; each chunk has the grade of its text.
 
-    The Birch paper's MARCO* was made in this way. Its tokens are words: it counts 56 in a passage of
-    MS MARCO, and those of DL19 have 59 words and 81 WordPieces. If `words` is None, texts are left
-    unchanged.
+    The Birch paper's MARCO* was made in this way. Its tokens are words: it counts 56 in a passage
+    of MS MARCO, and those of DL19 have 59 words and 81 WordPieces. If `words` is None, texts are
+    left unchanged.
     """
     for pair in pairs:
         tokens = pair.text.split() if words else []
