@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from subprocess import PIPE
 from typing import Any
 
+import h11
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
@@ -32,12 +33,30 @@ async def endless(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+async def measuring(scope: Any, receive: Any, send: Any) -> None:
+    """Respond with the length of the request's body."""
+    length, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        length, more = length + len(message["body"]), message["more_body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(length).encode()})
+
+
 @asynccontextmanager
-async def serving(limit: int | None = None) -> AsyncIterator[tuple[ServerState, tuple[str, int]]]:
-    """Serve `endless`; yield the server's state and address. limit: connection limit."""
+async def serving(
+    limit: int | None = None, application: Any = endless
+) -> AsyncIterator[tuple[ServerState, tuple[str, int]]]:
+    """Serve the application; yield the server's state and address. limit: connection limit."""
     state = ServerState()
     config = uvicorn.Config(
-        endless, http=TimeLimitProtocol, ws="none", log_level="critical", limit_concurrency=limit
+        application,
+        http=TimeLimitProtocol,
+        ws="none",
+        log_level="critical",
+        limit_concurrency=limit,
     )
     config.load()
     listening = await asyncio.get_running_loop().create_server(
@@ -112,6 +131,37 @@ def test_a_client_that_reads_a_few_bytes_is_disconnected(monkeypatch: pytest.Mon
     """It would hold an answer for hours."""
     monkeypatch.setattr(server, "WRITE_SECONDS", 0.3)
     assert asyncio.run(seconds_held(200, 10)) < 5
+
+
+async def answer_to_chunks(size: int, count: int) -> bytes:
+    """Return the whole answer to a body of so many chunks of so many bytes, empty if it is lost."""
+    chunk = b"%x\r\n%b\r\n" % (size, b"b" * size)
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
+    async with serving(application=measuring) as (_, address):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(head + b"connection: close\r\n\r\n" + chunk * count + b"0\r\n\r\n")
+        answer = b""
+        with suppress(ConnectionError):  # with some of the body unread, the answer may be lost
+            answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+    return answer
+
+
+def test_bodies_in_tiny_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chunk takes time in the event loop, before any limit of bytes: 1 MB took 5 seconds."""
+    parsed = 0
+    next_event = h11.Connection.next_event
+
+    def count(self: h11.Connection) -> Any:
+        nonlocal parsed
+        parsed += 1
+        return next_event(self)
+
+    monkeypatch.setattr(h11.Connection, "next_event", count)
+    assert asyncio.run(answer_to_chunks(1, 40_000))[:13] in (b"HTTP/1.1 400 ", b"")
+    assert parsed < 1_100
+    assert b"\r\n900\r\n" in asyncio.run(answer_to_chunks(1, 900))
+    assert b"\r\n1200000\r\n" in asyncio.run(answer_to_chunks(300, 4_000))
 
 
 def test_small_packets_are_sent_at_once() -> None:

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -23,6 +24,8 @@ from birchbark.serve.middleware import HEADERS
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
+HEAD_BYTES = 1 << 14  # of a request that is not complete
+FREE_PIECES, MEAN_PIECE = 1_000, 256  # of a body: chunks, or what a packet brings; bytes
 WRITE_SECONDS = 20.0  # maximum time for a client to read 64 KB of an answer: 3 KB a second
 UNSENT_BYTES = 1 << 14  # kernel's buffer: small, so that the client's progress is seen early
 CLOSE_SECONDS = 10.0  # after the last request, to finish writes and to end threads
@@ -30,11 +33,30 @@ MAX_CONNECTIONS = 2_000
 OTHER_FILES = 256  # open files other than connections: parts of indexes, models
 
 
+class _BoundedConnection(h11.Connection):
+    """An HTTP/1.1 connection that refuses bodies in tiny pieces, each of which takes 50 µs."""
+
+    _pieces, _bytes = 0, 0  # of the body of the request
+
+    def next_event(self) -> Any:
+        """See h11."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces, self._bytes = 0, 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > FREE_PIECES + self._bytes / MEAN_PIECE:
+                raise h11.RemoteProtocolError("the body comes in too small pieces")
+        return event
+
+
 class TimeLimitProtocol(H11Protocol):
-    """HTTP/1.1 with time limits: closes connections whose clients are too slow.
+    """HTTP/1.1 with limits: closes connections whose clients are too slow.
 
     A client must send the head of a request within HEAD_SECONDS, and read what is ready of an
-    answer, up to 64 KB and a piece, within WRITE_SECONDS; something of the last of it.
+    answer, up to 64 KB and a piece, within WRITE_SECONDS; something of the last of it. A body must
+    come in pieces of MEAN_PIECE bytes or more on average, apart from FREE_PIECES.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
@@ -44,6 +66,8 @@ class TimeLimitProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
         super().connection_made(transport)
+        head_bytes = self.config.h11_max_incomplete_event_size or HEAD_BYTES
+        self.conn = _BoundedConnection(h11.SERVER, head_bytes)
         # Uvicorn's own answer to too many connections lacks our headers.
         limit, self.limit_concurrency = self.limit_concurrency, None
         if limit is not None and len(self.connections) > limit:
@@ -81,6 +105,12 @@ class TimeLimitProtocol(H11Protocol):
         """See asyncio."""
         super().resume_writing()
         self._progress = True
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn; once an answer has begun, there is no other."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """See uvicorn."""
