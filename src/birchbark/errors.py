@@ -75,7 +75,8 @@ class BirchbarkError(Exception):
             )
             if part
         )
-        message = ": ".join(part for part in (self.where, self.what, contrast) if part)
+        where = self.where.replace("\n", "\\n")  # a file's name must not look like another line
+        message = ": ".join(part for part in (where, self.what, contrast) if part)
         return f"{message} ({self.remedy})" if self.remedy else message
 
 

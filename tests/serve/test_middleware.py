@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from birchbark.serve import middleware
+from birchbark.serve.bounded_json import _STRING
 from birchbark.serve.limits import Limits
+from growth import FASTER_THAN_SQUARE, growth
 
 __all__ = ["client", "index_directory"]
 SEARCH = {"query": "birch"}
@@ -108,6 +111,33 @@ def test_large_bodies_are_rejected(client: Any) -> None:
     assert answer.status_code == 413
     assert answer.json()["message"]
     assert service.post("/search", json=SEARCH).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/search", "/documents", "/rerank", "/v2/rerank"])
+def test_json_of_too_many_lists_is_refused(client: Any, path: str) -> None:
+    """A million empty lists took seconds to parse; brackets within strings do not count."""
+    service = client(limits=Limits(max_request_bytes=1_000_000))
+    head = {"content-type": "application/json"}
+    body = b'{"query": "birch", "documents": [' + b"[]," * 100_000 + b"[]]}"
+    said = service.post(path, content=body, headers=head)
+    assert (said.status_code, "100,000 or fewer" in said.json()["message"]) == (422, True)
+    text = json.dumps({"query": "birch", "x": '[{"\\' * 100_001})
+    said = service.post(path, content=text, headers=head)
+    assert (said.status_code, "or fewer" in said.text) == (422, False)  # of another reason
+
+
+def test_strings_without_end_are_searched_once() -> None:
+    """Escaped quotation marks do not begin strings of their own: the time grows with the length."""
+    short, long = (b'"' + b'\\"' * length for length in (100_000, 400_000))
+    assert growth(partial(_STRING.sub, b""), short, long) < FASTER_THAN_SQUARE
+
+
+def test_long_values_are_quoted_in_part(client: Any) -> None:
+    """An error does not send a request's long value back."""
+    filters = {"title": '"' + "a" * 50_000}
+    said = client().post("/search", json={"query": "birch", "filters": filters})
+    assert said.status_code == 422
+    assert len(said.text) < 10_000
 
 
 def test_all_bodies_together_have_a_limit(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

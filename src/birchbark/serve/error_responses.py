@@ -25,6 +25,7 @@ from birchbark.show.printable import printable
 LOG = logging.getLogger("birchbark.serve")
 ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
 MAX_FAULTS = 5  # listed per request
+MOST_FOUND = 1_000  # characters of what a request had instead
 UNREADABLE = "There was an error parsing the body"  # as FastAPI says it
 
 STATUS: dict[type[BirchbarkError], int] = {
@@ -125,7 +126,10 @@ async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
 def _parts(error: BirchbarkError) -> dict[str, str]:
     """Return what an error says beside what went wrong, without options of the shell."""
     remedy = applicable(error.remedy, known=())
-    return {"found": error.found, "wanted": error.wanted, "remedy": remedy}
+    found = error.found
+    if len(found) > MOST_FOUND:
+        found = f"{found[:MOST_FOUND]}…"
+    return {"found": found, "wanted": error.wanted, "remedy": remedy}
 
 
 def _encodable(text: str) -> str:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from birchbark.errors import InputError
 from birchbark.pipeline.answers.hit_fields import sentence_fields
+from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.schemas import RerankRequest, TeiRequest
 from birchbark.serve.service import Reranked, Service
@@ -16,7 +17,7 @@ from birchbark.serve.service import Reranked, Service
 
 def rerank_routes(service: Service) -> APIRouter:
     """Return routes that are compatible with Cohere, Jina and text-embeddings-inference."""
-    routes = APIRouter(tags=["re-ranking"])
+    routes = APIRouter(tags=["re-ranking"], route_class=BoundedRoute)
 
     async def rerank(
         body: RerankRequest, request: Request, response: Response, version: str

@@ -17,6 +17,7 @@ from birchbark.errors import BirchbarkError, InputError
 from birchbark.pipeline.answers.facets import Facet
 from birchbark.records import Document
 from birchbark.retrieve.filters import parse_filters
+from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.error_responses import ERROR_STATUSES, error_message, status_of
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
@@ -53,7 +54,7 @@ OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_C
 
 def search_routes(service: Service) -> APIRouter:
     """Return the routes for searches, documents, attention and metrics."""
-    routes = APIRouter()
+    routes = APIRouter(route_class=BoundedRoute)
 
     @routes.post("/search", tags=["search"])
     async def search(body: SearchRequest, request: Request) -> SearchResponse:
