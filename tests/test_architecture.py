@@ -67,6 +67,7 @@ MAY_IMPORT = {
         "score",
         "score_cache",
         "combine",
+        "text",
     },
     "cluster": {"artifact", "checkpoint", "index", "retrieve", "score", "score_cache"},
     "adapters": {
@@ -115,7 +116,6 @@ MAY_IMPORT = {
         "hub",
         "pairs",
         "device",
-        "text",
         "train",
         "serve",
     },

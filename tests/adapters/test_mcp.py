@@ -68,6 +68,10 @@ def test_search(searcher: Searcher) -> None:
         assert document["sentences"]
         for sentence in document["sentences"]:
             assert text[sentence["start"] : sentence["end"]] == sentence["text"]
+    counts = iter([5, None])
+    unread = make_server(searcher, "notes", reading=lambda: next(counts))
+    told = ["new and changed files are being read: 5 documents"]
+    assert [call(unread, "search", query=QUERY)["notes"] for _ in range(2)] == [told, []]
     by_id = call(server, "search", query=QUERY, top=3, sort="-title")["documents"]
     titles = [hit.document.fields.get("title", "") for hit in hits]
     assert sorted(titles, reverse=True) == [document["title"] for document in by_id]
@@ -179,7 +183,7 @@ def test_command(tmp_path: Path, bert: Path) -> None:
     server = mcp.StdioServerParameters(command=sys.executable, args=arguments)
 
     async def use(client: Any) -> list[str]:
-        assert "notes: 1 document." in client.instructions
+        assert "notes. Search" in client.instructions
         (notes / "canoes.md").write_text("# Canoes\n\nA canoe of birch bark.\n")
         for _ in range(60):
             result = await client.call_tool("search", {"query": "canoe"})

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
-from birchbark.cli.index_of_folder import index_and_folders, sync_and_report
+from birchbark.cli.index_of_folder import index_and_folders, index_of, sync_and_report
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import folder_has_changed, sync_folder
@@ -32,6 +32,8 @@ def folders(tmp_path: Path) -> list[Path]:
 def test_one_index_of_both_is_beside_the_first(folders: list[Path]) -> None:
     """Ids, paths and folders begin with the names; original files are found."""
     index, found = index_and_folders(folders)
+    assert len(Index(index)) == 0
+    sync_and_report(index, folders)  # as a service does while it runs
     assert index == folders[0].parent / "notes+mail.index"
     assert found == tuple(folders)
     documents = {document.doc_id: document for document in Index(index)}
@@ -93,7 +95,7 @@ def test_what_cannot_be_one_index_is_refused(
 
 def test_a_folder_that_became_empty_deletes_nothing(folders: list[Path]) -> None:
     """A disk that is not mounted leaves such a folder; one with a single file left is believed."""
-    index, _ = index_and_folders(folders)
+    index, _ = index_of(folders)
     (folders[0] / "one.txt").unlink()
     shutil.rmtree(folders[1])
     folders[1].mkdir()

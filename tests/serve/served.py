@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -79,6 +80,14 @@ def send(port: int, method: str, path: str, body: Any = None) -> tuple[int, byte
         return answer.status, answer.read()
 
 
+def wait_until_ready(port: int) -> None:
+    """Wait until a service has documents to search."""
+    end = time.monotonic() + 60
+    while send(port, "GET", "/readyz")[0] != 200:
+        assert time.monotonic() < end, "the service is not ready"
+        time.sleep(0.05)
+
+
 @contextmanager
 def running(
     *words: str | Path,
@@ -86,7 +95,7 @@ def running(
     python: str | Path = sys.executable,
     verb: Sequence[str] = ("serve",),
 ) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """Yield port and process of `birchbark serve` once it listens. verb: the command instead."""
+    """Yield port and process of `birchbark serve` once it is ready. verb: the command instead."""
     command = [python, "-m", "birchbark", *verb, "--port", "0", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
@@ -95,6 +104,7 @@ def running(
         for line in process.stderr:
             output.append(line)
             if match := re.search(r"http://[^:]+:(\d+)/", line):
+                wait_until_ready(int(match[1]))
                 yield int(match[1]), process
                 break
         else:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
+from threading import Semaphore
 
 import pytest
 from fastapi.testclient import TestClient
@@ -15,12 +16,17 @@ from fastapi.testclient import TestClient
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FolderSource
-from birchbark.errors import UnreadableError
+from birchbark.errors import InputError, UnreadableError
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.upkeep.folder_index import build_folder_index, folder_has_changed
+from birchbark.pipeline.upkeep import folder_index
+from birchbark.pipeline.upkeep.folder_index import (
+    build_folder_index,
+    empty_folder_index,
+    folder_has_changed,
+)
 from birchbark.serve import background_sync, background_thread
 from birchbark.serve.app import application
 from birchbark.serve.background_sync import BackgroundSync
@@ -97,6 +103,56 @@ def change(folder: Path, chance: random.Random) -> None:
         name.parent.rename(folder / "moved")
     elif kind == "damage":
         name.write_bytes(b"\0\xff\1" + os.urandom(10))
+
+
+@pytest.fixture
+def empty(folder: Path, tmp_path: Path) -> Service:
+    """A service that has not started, of a folder of which no file has been read."""
+    index = tmp_path / "index"
+    empty_folder_index(FolderSource((str(folder),)), index)
+    searcher = Searcher(index, Ranker(WordScorer()))
+    return Service(searcher, sync=BackgroundSync(index, [folder], print))
+
+
+def test_a_new_folder_is_read_while_it_is_served(
+    empty: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until there are documents, searches get 503; the first ones are found before the last."""
+    monkeypatch.setattr(folder_index, "FEWEST_CHARACTERS", 0)
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"Canoe {number}. " * 5)
+    opened, read = Semaphore(0), folder_module.read_limited
+
+    def read_later(stream: BufferedReader, file: Path) -> bytes:
+        opened.acquire(timeout=5)  # a failure must not wait for ever
+        return read(stream, file)
+
+    monkeypatch.setattr(folder_module, "read_limited", read_later)
+    with TestClient(application(empty)) as client:
+        for path in ("/readyz", "/search?q=canoe"):
+            said = client.get(path)
+            assert (said.status_code, said.headers["retry-after"]) == (503, "1")
+            assert "first documents of the folder are being read: found 0 so far" in said.text
+        assert client.get("/about").json()["reading"] == 0
+        opened.release(2)  # the next file is read before the documents of the last one are added
+        end = time.monotonic() + PATIENCE
+        while client.get("/readyz").status_code != 200 and time.monotonic() < end:
+            time.sleep(0.02)
+        found = client.get("/search?q=canoe").json()["hits"]
+        about = client.get("/about").json()
+        assert (len(found), about["documents"], about["reading"]) == (1, 1, 2)
+        opened.release(100)
+        while client.get("/about").json()["reading"] is not None and time.monotonic() < end:
+            time.sleep(0.02)
+        assert len(client.get("/search?q=canoe").json()["hits"]) == 3
+
+
+def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
+    """It is told before anything is built, as it is by the command that builds an index."""
+    (tmp_path / "files").mkdir()
+    with pytest.raises(InputError, match="no documents to index"):
+        empty_folder_index(FolderSource((str(tmp_path / "files"),)), tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_two_hundred_changes(served: Client, folder: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -81,7 +81,7 @@ class Found(BaseModel):
     )
     notes: list[str] = Field(
         description="Why nothing was found, or only documents that probably do not answer the "
-        "query or do not have its words."
+        "query or do not have its words; and whether documents are still being read."
     )
 
 
@@ -108,11 +108,17 @@ class Explanation(BaseModel):
     )
 
 
-def make_server(searcher: Searcher, name: str, budget: float | None = None) -> MCPServer:
+def make_server(
+    searcher: Searcher,
+    name: str,
+    budget: float | None = None,
+    reading: Callable[[], int | None] = lambda: None,
+) -> MCPServer:
     """Return a server with the tools search, read and explain.
 
     searcher: what is searched. name: of the collection, for the agent. budget: seconds for each
     search and explanation, None for no limit; an explanation that takes longer is an error.
+    reading: returns how many documents of changed files have been read so far, None when all are.
     """
     index = searcher.index
     keywords = ", ".join(index.keywords)
@@ -121,9 +127,9 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
         "birchbark",
         version=__version__,
         log_level="WARNING",
-        instructions=f"Searches {name}: {plural(len(index), 'document')}. Search for what you need "
-        "to know, then read the best documents, or only the sentences that were found. Cite a "
-        f"document by its doc_id.{filters}",
+        instructions=f"Searches {name}. Search for what you need to know, then read the best "
+        "documents, or only the sentences that were found. Cite a document by its doc_id."
+        f"{filters}",
     )
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -158,6 +164,8 @@ def make_server(searcher: Searcher, name: str, budget: float | None = None) -> M
             parsed = searcher.parse(query, literal=literal)
             answer = searcher.search(parsed, top, budget, filters=joined)
             notes = searcher.notes(parsed, answer, joined)
+            if (count := reading()) is not None:
+                notes.append(f"new and changed files are being read: {plural(count, 'document')}")
             ordered = sorted_by_field(answer, sort) if sort else answer
         documents = list(map(_found, ordered.hits))
         return Found(documents=documents, exact=answer.stats.exact, notes=notes)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace as replaced
 from functools import partial
 from hashlib import blake2b
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from birchbark import defaults
 from birchbark.cli.console import Advance, counted, notify, progress, report_intake
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
 LONGEST_NAME = 150  # bytes
-LANGUAGE_SAMPLE = 40  # documents of which the language is recognised
 
 if TYPE_CHECKING:
     from birchbark.collection.parsing.intake import Intake
@@ -32,13 +28,35 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
     index of several folders is beside the first one, and is called by the names of all.
     """
     from birchbark.collection.parsing.intake import Intake
+
+    paths, index = _checked(paths)
+    if index.exists():
+        return index, False
+    intake = Intake(remedy="see birchbark index build --help")
+
+    def build() -> None:
+        build_from(paths if len(paths) > 1 else paths[0], index, intake)
+
+    if not _built(index, build):
+        return index, False
+    notify(f"indexed {', '.join(map(str, paths))} in {index}")
+    report_intake(intake)
+    return index, True
+
+
+def _checked(paths: Sequence[Path]) -> tuple[list[Path], Path]:
+    """Return the paths, resolved, and the index at the only path, or else where theirs is.
+
+    Raises InputError if they are not an index, a file, a folder or several folders, or if the
+    index there is of an older version.
+    """
     from birchbark.index.index import Index
     from birchbark.index.shards import is_index
 
     paths = [path.resolve() for path in paths]
     index = index_path(paths)
     if [index] == paths:
-        return index, False
+        return paths, index
     for path in paths:
         if not path.exists():
             raise InputError("no such index or folder", where=str(path))
@@ -47,17 +65,20 @@ def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
             raise InputError("not a folder", where=str(path), wanted="several folders", found=found)
     if index.exists():
         Index(index)  # raises an error of its own for an older version
-        return index, False
-    intake = Intake(remedy="see birchbark index build --help")
+    return paths, index
+
+
+def _built(index: Path, build: Callable[[], object]) -> bool:
+    """Build an index; return False if another process has done so in the meantime."""
+    from birchbark.index.shards import is_index
+
     try:
-        build_from(paths if len(paths) > 1 else paths[0], index, intake)
+        build()
     except InputError:
-        if is_index(index):  # built by another process in the meantime
-            return index, False
+        if is_index(index):
+            return False
         raise
-    notify(f"indexed {', '.join(map(str, paths))} in {index}")
-    report_intake(intake)
-    return index, True
+    return True
 
 
 def index_path(paths: Sequence[Path]) -> Path:
@@ -125,6 +146,7 @@ def build_from(
     from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
+    from birchbark.pipeline.upkeep.language_notes import language_notes
     from birchbark.pipeline.upkeep.update_index import attach
 
     folders = _folders_of(collection, format_name)
@@ -148,42 +170,9 @@ def build_from(
     if static:
         with open_writer(directory) as writer:
             attach(writer, [static_vectors()], progress)
-    _report_language(index)
+    for note in language_notes(index):
+        notify(note)
     return index
-
-
-def _report_language(index: Index) -> None:
-    """Say so if most of a sample of documents are in another language than the models read.
-
-    Short documents are recognised together. Nothing is said without the extra `files`.
-    """
-    from birchbark.collection.files.language import language_of
-    from birchbark.text.languages import ANALYZER_OF, LANGUAGES
-
-    step = max(1, ceil(len(index) / LANGUAGE_SAMPLE))
-    numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
-    texts = [d.contents for d in index.documents([part.doc_ids[n] for part, n in numbers])]
-    languages = Counter(filter(None, map(language_of, texts)))
-    if languages.total() < len(texts) / 2:
-        languages = Counter([language_of(" ".join(texts))])
-    language, count = languages.most_common(1)[0]
-    if language in ("", "en") or count <= languages.total() / 2:
-        return
-    notify(
-        f"note: most documents are in another language than English ({language}). The default "
-        "models read English; with other languages BM25 alone (--model none) or a "
-        "multilingual --model may rank better"
-    )
-    if index.analyzer.name in (defaults.ANALYZER, defaults.FILE_ANALYZER):
-        other = ANALYZER_OF.get(language)
-        notify(
-            f"note: the analyzer {index.analyzer.name} is for English words; "
-            + (
-                f"--analyzer {other} is for this language"
-                if other
-                else f"--analyzer has others for {len(LANGUAGES)} languages"
-            )
-        )
 
 
 def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
@@ -208,19 +197,38 @@ def sync_and_report(index: Path, folders: Sequence[Path] = ()) -> None:
 def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
     """Return the index at the path, or that of the folders there, and the folders.
 
-    An index that exists is returned as it is: a BackgroundSync brings it up to date while it is
-    used. There are no folders if the path is an index, or the index was not built from folders.
-    Raises InputError if it was built from other folders.
+    An index that exists is returned as it is, and a new one of folders has no documents yet: a
+    BackgroundSync brings it up to date while it is used. There are no folders if the path is an
+    index, or the index was not built from folders. Raises InputError if it was built from others.
     """
     from birchbark.pipeline.upkeep.folder_index import check_folders, was_built_from_folders
 
-    index, was_built = index_of(paths)
-    folders = tuple(path.resolve() for path in paths)
-    if folders == (index,):
+    folders, index = _checked(paths)
+    if folders == [index]:
         return index, ()
+    was_built = False
+    if not index.exists():
+        names = _folders_of(folders if len(folders) > 1 else folders[0], None)
+        if names:
+            _built(index, lambda: _build_empty(names, index))
+        else:
+            _, was_built = index_of(paths)
     if not was_built_from_folders(index):
         if not was_built:
             notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
         return index, ()
     check_folders(index, folders)
-    return index, folders
+    return index, tuple(folders)
+
+
+def _build_empty(folders: Sequence[str], index: Path) -> None:
+    """Build an index of folders without their documents, but with static vectors."""
+    from birchbark.collection.files.folder_state import FolderSource
+    from birchbark.index.sharded_writer import open_writer
+    from birchbark.pipeline.stored.static_vectors import static_vectors
+    from birchbark.pipeline.upkeep.folder_index import empty_folder_index
+    from birchbark.pipeline.upkeep.update_index import attach
+
+    empty_folder_index(FolderSource(tuple(folders)), index)
+    with open_writer(index) as writer:
+        attach(writer, [static_vectors()])

@@ -48,10 +48,9 @@ def command(
 ) -> None:
     """Let an agent search INDEX, or folders of documents, with the tools search, read and explain.
 
-    Agents start this command themselves and speak with it on standard input and output. A folder
-    is indexed first, as FOLDER.index, which can take longer than an agent waits: for many files,
-    run `birchbark index sync FOLDER` before. Its changed files are read while the command runs,
-    every few seconds.
+    Agents start this command themselves and speak with it on standard input and output. The index
+    of a folder is FOLDER.index. Its new and changed files are read while the command runs, every
+    few seconds; the first time that are all of them, and answers tell how many have been read.
     """
     if not find_spec("mcp"):
         raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")
@@ -69,9 +68,10 @@ def command(
         device=device,
         threads=threads,
     ) as searcher:
-        server = make_server(searcher, ", ".join(map(str, index)), budget)
-        Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
         sync = BackgroundSync(directory, folders, notify) if folders else None
+        reading = (lambda: sync.reading) if sync else (lambda: None)
+        server = make_server(searcher, ", ".join(map(str, index)), budget, reading)
+        Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
         if sync:
             sync.start_with(lambda c: searcher.add(c.documents, delete=c.delete, origin=c.origin))
         try:

@@ -137,9 +137,10 @@ def command(
 ) -> None:
     """Serve INDEX, or folders of documents, until interrupted.
 
-    A folder is indexed first, as FOLDER.index; its changed files are read while the service runs,
-    every few seconds. Of several folders, the index is called NAME+NAME.index,
-    and the folders' names can be filtered by: --filter path=NAME/*
+    The index of a folder is FOLDER.index. Its new and changed files are read while the service
+    runs, every few seconds; the first time that are all of them, and the page tells how many have
+    been read. Of several folders, the index is called NAME+NAME.index, and the folders' names can
+    be filtered by: --filter path=NAME/*
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
     /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
@@ -218,7 +219,8 @@ def command(
                 actions = "search and change documents" if writable else "search"
                 notify(f"note: anyone who can reach this address can {actions}; see --key-file")
             url = f"http://{_in_url(host)}:{port}/"
-            notify(f"{plural(len(searcher.index), 'document')} at {url}  (stop with Ctrl-C)")
+            count = plural(len(searcher.index), "document") + " so far" * bool(folders)
+            notify(f"{count} at {url}  (stop with Ctrl-C)")
             run(application(service, key, hosts, reports), listening, max_time + 5)
 
 

@@ -132,12 +132,12 @@ def build_index(
             (a script must then call this below `if __name__ == "__main__"`). Searches give the same
             scores. Default None: an index in one piece.
         origin: Called after the last document; returns what the index is to know of where its
-            documents come from (`read_origin`). Default None: nothing.
+            documents come from (`read_origin`); there may be none yet. Default None: nothing.
 
     Raises:
         InputError: If `directory` exists and `replace` is false or it is not an index, if the
             schema or a record is invalid, if two documents have the same id, or if there are no
-            documents.
+            documents and no `origin`.
         ArtifactError: If another process is writing to the index that is to be replaced.
     """
     manifest = schema.manifest()
@@ -159,7 +159,7 @@ def build_index(
             if shards is None
             else build_shards(checked, folders[1:], part_tokens)
         )
-        if not count:
+        if not (count or origin):
             raise InputError("no documents to index")
         if origin:
             with open_writer(scratch) as writer:

@@ -13,7 +13,7 @@ SMOOTHING = 0.2  # weight of the latest scoring time in the moving average
 
 
 class BusyError(BirchbarkError):
-    """The service is overloaded."""
+    """The service is overloaded, or has nothing to search yet."""
 
 
 class AdmissionControl:

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import (
     Change,
     folder_has_changed,
     folder_state,
     sync_folder,
 )
+from birchbark.pipeline.upkeep.language_notes import language_notes
 from birchbark.records import Document
 from birchbark.serve.background_thread import BackgroundThread
 from birchbark.show.plural import plural
@@ -22,7 +24,12 @@ WATCH_SHARE = 20.0  # what takes a second, and finds nothing, is repeated after 
 
 
 class BackgroundSync(BackgroundThread):
-    """Brings an index up to date with its folders, in a thread of its own."""
+    """Brings an index up to date with its folders, in a thread of its own.
+
+    Attributes:
+        reading: Number of documents read from changed files so far, while that goes on or before
+            the folders have been looked at; None when the index is up to date.
+    """
 
     def __init__(
         self, index: Path, folders: Sequence[Path], report: Callable[[str], object]
@@ -31,6 +38,7 @@ class BackgroundSync(BackgroundThread):
         super().__init__("sync", "changed files are not read, but searches work", report)
         self._index, self._folders = index, folders
         self._change: Change
+        self.reading: int | None = 0
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
 
@@ -41,31 +49,43 @@ class BackgroundSync(BackgroundThread):
 
     def _work(self) -> float:
         start = time.monotonic()
-        retry = start >= self._retry_when
-        changed = folder_has_changed(self._index, self._folders, retry=retry)
-        seconds = time.monotonic() - start
-        if changed:
-            intake = folder_state(self._index).source.intake()
-            found = sync_folder(
-                self._index, self._change, self._folders, intake, watch=self._until_stopped
-            )
-            synced = time.monotonic() - start
-            self._retry_when = start + synced + max(RETRY_SECONDS, WATCH_SHARE * synced)
-            self._tell([f"skipped {error}" for error in intake.skipped])
-            if not (found.changed or intake.skipped):
-                seconds = synced
-            if found.changed:
-                folders = ", ".join(map(str, self._folders))
-                self._report(
-                    f"{folders}: {plural(found.new, 'document')} new, "
-                    f"{found.replaced:,} changed, {found.deleted:,} deleted"
-                )
+        try:
+            retry = start >= self._retry_when
+            changed = folder_has_changed(self._index, self._folders, retry=retry)
+            seconds = time.monotonic() - start
+            if changed and not self._sync():
+                seconds = time.monotonic() - start
+        finally:
+            self.reading = None
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
+
+    def _sync(self) -> bool:
+        """Bring the index up to date; return whether there was a change, or a file was skipped."""
+        start, state = time.monotonic(), folder_state(self._index)
+        intake, self.reading = state.source.intake(), 0
+        found = sync_folder(
+            self._index, self._change, self._folders, intake, watch=self._until_stopped
+        )
+        now = time.monotonic()
+        self._retry_when = now + max(RETRY_SECONDS, WATCH_SHARE * (now - start))
+        self._tell([f"skipped {error}" for error in intake.skipped])
+        if found.changed or not found.unchanged:
+            folders = ", ".join(map(str, self._folders))
+            report = self._report if found.changed else self._report_once
+            report(
+                f"{folders}: {plural(found.new, 'document')} new, "
+                f"{found.replaced:,} changed, {found.deleted:,} deleted"
+            )
+        if found.new and not state.files:
+            for note in language_notes(Index(self._index)):
+                self._report(note)
+        return found.changed or bool(intake.skipped)
 
     def _until_stopped(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents; the thread ends before the next one when the service ends."""
-        for document in documents:
+        for count, document in enumerate(documents, 1):
             self._wait(0)
+            self.reading = count
             yield document
 
     def _tell(self, messages: list[str]) -> None:

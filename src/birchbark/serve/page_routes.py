@@ -95,6 +95,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             if isinstance(aggregation, (Top, TopMean))
             else None,
             "failing": service.failing,
+            "reading": service.reading,
             "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }

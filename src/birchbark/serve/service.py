@@ -156,6 +156,18 @@ class Service:
         self.admission.check()
         if not self.searcher.index_exists:
             raise ArtifactError("the index no longer exists")
+        self._check_documents()
+
+    def _check_documents(self) -> None:
+        """Raise BusyError if the first documents of the served folder are still being read."""
+        if self.reading is not None and not len(self.searcher.index):
+            found = f"{self.reading} so far"
+            raise BusyError("the first documents of the folder are being read", found=found)
+
+    @property
+    def reading(self) -> int | None:
+        """See `BackgroundSync`."""
+        return self._sync.reading if self._sync else None
 
     @property
     def failing(self) -> list[str]:
@@ -174,6 +186,7 @@ class Service:
 
         intermediate: if false, yield only the final answer.
         """
+        self._check_documents()
         start = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
@@ -408,7 +421,7 @@ class Service:
         self.metrics.watch_background(failures)
         if background := self._background:
             self.metrics.watch_missing_vectors(lambda: background.missing)
-            background.start_beside(lambda: self.admission.active)
+            background.start_beside(self._count_active)
         if self._sync:
             self._sync.start_with(lambda changes: self.add(*changes))
 
@@ -422,6 +435,10 @@ class Service:
         computed = self._background and self._background.set_name
         leave_out = [computed] if computed else ()
         return self.searcher.add(documents, delete=delete, leave_out=leave_out, origin=origin)
+
+    def _count_active(self) -> int:
+        """Return the number of active requests; reading changed files counts as one."""
+        return self.admission.active + (self.reading is not None)
 
     def close(self) -> None:
         """Wait until all threads have ended."""

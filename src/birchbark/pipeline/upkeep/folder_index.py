@@ -31,7 +31,8 @@ SEARCHED = {
     defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path"),
     defaults.FILE_NAMES_FIELD: ("path",),
 }
-MOST_CHARACTERS = 50_000_000  # of documents, before they are committed
+# Of documents, before they are committed: as many as before in the same sync, within these limits.
+FEWEST_CHARACTERS, MOST_CHARACTERS = 2_000_000, 50_000_000
 FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, fields=SEARCHED, keywords=KEYWORDS)
 
 
@@ -74,6 +75,17 @@ def build_folder_index(
     return build_index(documents, directory, schema, replace=replace, shards=shards, origin=state)
 
 
+def empty_folder_index(source: FolderSource, directory: Path) -> Index:
+    """Build an index of a folder's files that has none of them yet; `sync_folder` adds them.
+
+    Raises InputError if there are no files.
+    """
+    if not FolderChanges(source, source.intake()).exist(retry=False):
+        raise InputError("no documents to index", where=source.shown)
+    state = FolderState(source, {}).as_json()
+    return build_index((), directory, FOLDER_SCHEMA, origin=lambda: state)
+
+
 def sync_folder(
     directory: Path,
     change: Change,
@@ -88,8 +100,9 @@ def sync_folder(
     read now. If another process brings the index up to date at the same time, its changes count,
     and the folders are compared once more.
 
-    Many documents are added in several commits, so that they need not be in memory together; none
-    are deleted before the last one. If the sync ends before it, the next one goes on from there.
+    Many documents are added in several commits, so that the first ones are found early, and not all
+    are in memory together; none are deleted before the last one. If the sync ends before it, the
+    next one goes on from there.
 
     directory: the index. change: makes changes, all or none. folders: where the folders are; () for
     where they were. intake: what to do with bad files; None for what the index was built with.
@@ -126,16 +139,17 @@ def _sync(
     changes = FolderChanges(source, intake, state.files)
     new = checked_documents(changes.documents(), source.shown, intake, needed=False)
     documents: list[Document] = []
-    characters, added, replaces = 0, AddedDocuments(0, 0), known.checksum
+    characters, committed, added, replaces = 0, 0, AddedDocuments(0, 0), known.checksum
     for _, of_file in groupby(watch(new), key=lambda document: document.fields["path"]):
         # at its end, `changes` has the state of the file
         for document in of_file:
             documents.append(document)
             characters += sum(map(len, document.fields.values()))
-        if characters > MOST_CHARACTERS:
+        if characters > min(max(FEWEST_CHARACTERS, committed), MOST_CHARACTERS):
             files = _with_deleted(state.files, changes.files)
             origin = NewOrigin(FolderState(source, files).as_json(), replaces)
             added = added.plus(change(Changes(documents, (), origin)))
+            committed += characters
             documents, characters, replaces = [], 0, origin.checksum
     for name, root in source.roots.items():
         if _has_documents(state.files, name) and not _has_documents(changes.files, name):

@@ -43,12 +43,13 @@ async function run(work, waiting = "Searching…") {
   }
 }
 
-// A service that is busy with other people's searches is asked again.
+// A service that is busy with other people's searches, or reads its first documents, is asked again.
 async function inTurn(signal, work) {
   for (let tries = 0; ; tries++) {
+    const empty = state.about?.reading != null && !state.about.documents;
     try { return await work(); }
-    catch (reason) { if (reason.status !== 503 || tries === TRIES) throw reason; }
-    showText("Waiting for other searches…");
+    catch (reason) { if (reason.status !== 503 || (tries >= TRIES && !empty)) throw reason; }
+    showText(empty ? "Waiting for the first documents…" : "Waiting for other searches…");
     await pause(signal);
   }
 }
@@ -67,7 +68,20 @@ async function loadAbout(signal) {
   byId("failing").hidden = !about.failing.length;
   byId("failing").textContent = `The service reports: ${about.failing.join("; ")}.`;
   welcome(about, rankers(about));
+  watchReading();
   if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
+}
+
+// Shows how many documents of new and changed files have been read, until all are.
+async function watchReading() {
+  while (state.about.reading !== null) {
+    byId("reading-files").hidden = false;
+    byId("reading-files").textContent = `New and changed files are being read: ${state.about.reading.toLocaleString("en")} documents so far.`;
+    await new Promise(resolve => setTimeout(resolve, PAUSE));
+    state.about = await getJson("/about").catch(() => state.about);
+    welcome(state.about, rankers(state.about));
+  }
+  byId("reading-files").hidden = true;
 }
 
 // newQuery: false to search again for the same query, with other weights or more time.
