@@ -411,6 +411,31 @@ def test_a_busy_service_is_asked_again(desk: Any) -> None:
     assert desk.is_hidden("#error")
 
 
+def test_a_search_waits_for_the_first_documents(desk: Any) -> None:
+    """Documents that are being read are counted until there are no more, and then found."""
+    about: dict[str, Any] = {"reading": 7, "documents": 0}
+
+    def describe(route: Any) -> None:
+        route.fulfill(json={**route.fetch().json(), **about})
+
+    def refuse(route: Any) -> None:
+        if about:
+            route.fulfill(status=503, json={"message": "the first documents are being read"})
+        else:
+            route.continue_()
+
+    desk.expected_errors.append("503")
+    desk.route("**/about", describe)
+    desk.route("**/search/stream", refuse)
+    desk.reload()
+    desk.wait_for_selector("#reading-files:has-text('7 documents so far')")
+    ask(desk, "birch river")
+    desk.wait_for_selector("#status:has-text('Waiting for the first documents…')")
+    about.clear()
+    desk.wait_for_selector(DONE)
+    desk.wait_for_selector("#reading-files", state="hidden")
+
+
 def test_errors_can_be_retried(desk: Any) -> None:
     """A button to search again appears after a broken connection."""
     replace_answers(desk, {"scored": 0}, done=False)
