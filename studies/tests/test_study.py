@@ -282,7 +282,8 @@ def test_given_field_weights_are_a_row(root: Path) -> None:
     """They rank as the first stage does with them, also with each match."""
     recipe = root.parent / "fields.toml"
     text = recipe.read_text()
-    text = text.replace("step = 0.25", "step = 0.25\nweights = {abstract = 2, title = 0.5}")
+    given = "weights = [{title = 2}, {abstract = 2, title = 0.5}]"
+    text = text.replace("step = 0.25", f"step = 0.25\n{given}")
     recipe.write_text(text)
     outcome, _ = study(root, "fields")
     documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
@@ -293,12 +294,18 @@ def test_given_field_weights_are_a_row(root: Path) -> None:
     expected = rank_queries(index, queries, stage).rankings
     assert outcome.runs["Tiny.2 abstract + .5 title"].rankings == expected
     assert outcome.runs["Tiny.2 abstract + .5 title, or"].rankings == expected
+    assert outcome.runs["Tiny.2 title"].rankings.keys() == expected.keys()
+    (scores,) = (table for table in outcome.tables if table.name == "scores")
+    ranked = rank_queries(index, queries, FirstStage(BM25(1.2, 0.75), {"title": 1.0}))
+    every = [score for ranking in ranked.rankings.values() for score in ranking.scores[:10]]
+    title = scores.groups[0].rows[0]
+    assert (title.name, title.cells[0].value) == ("title", pytest.approx(sum(every) / len(every)))
     recipe.write_text(text.replace("abstract = 2", "abstarct = 2"))
-    with pytest.raises(InputError, match=r"fields\.weights: no field 'abstarct'"):
+    with pytest.raises(InputError, match=r"fields\.weights\[2\]: no field 'abstarct'"):
         read_recipe(recipe)
     for weight in ("-2", "1e40"):
         recipe.write_text(text.replace("abstract = 2", f"abstract = {weight}"))
-        with pytest.raises(InputError, match=r"fields\.weights: field weight is out of range"):
+        with pytest.raises(InputError, match=r"fields\.weights\[2\]: field weight is out of range"):
             read_recipe(recipe)
 
 

@@ -10,7 +10,7 @@ from birchbark.show.plot import Curves
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark_studies.comparison import Comparison, measure_columns, tuning_columns
 from birchbark_studies.experiments.bi_encoder.match_ratio import match_columns, match_rows
-from birchbark_studies.experiments.fields.field_runs import FieldRuns, rank_by_fields
+from birchbark_studies.experiments.fields.field_runs import SCORED, FieldRuns, rank_by_fields
 from birchbark_studies.experiments.fields.field_settings import FieldSettings
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Experiment, Recipe
@@ -33,6 +33,10 @@ JUDGMENTS_NOTE = (
     "the collection."
 )
 MOST_VALUES = 20
+SCORES_NOTE = (
+    f"Mean of the BM25 scores of each query's best {SCORED} documents. A weight counts "
+    "for as much as its product with this."
+)
 FOLDS_NOTE = (
     "{folds} folds of queries, drawn with seed {seed}. Each fold is ranked with the weights that "
     "have the best {tune} on the other folds, among all weights that sum to 1 on a grid with step "
@@ -69,6 +73,7 @@ class FieldExperiment(Experiment):
             )
         return tables | {
             "fields": measure_columns(measures),
+            "scores": columns(Style.DECIMAL, "mean score"),
             "weights": (
                 Column("queries", Style.COUNT),
                 *columns(Style.DECIMAL, *weights),
@@ -94,6 +99,10 @@ class FieldExperiment(Experiment):
             "values": [_values(result, name) for result in ranked for name in settings.counted],
             "judgments": [_judgments(result) for result in ranked],
             "fields": compared,
+            "scores": [
+                Group(r.name, tuple(Row.of(name, (mean,)) for name, mean in r.scores.items()))
+                for r in ranked
+            ],
             "weights": [_weights(result) for result in ranked],
             "match": [
                 Group(result.name, match_rows(result.matched, result.qrels, recipe.measures))
@@ -128,6 +137,7 @@ class FieldExperiment(Experiment):
             "values": Heading("Values", "value", COUNTED_NOTE.format(most=MOST_VALUES)),
             "judgments": Heading("Judgments", "query", JUDGMENTS_NOTE),
             "fields": Heading("BM25 by field", "ranked by", comparison.note()),
+            "scores": Heading("Scores", "field", SCORES_NOTE),
             "weights": Heading("Tuned weights", "fold", folds),
             "match": Heading("Candidates", "ranked by, match", MATCH_NOTE),
         }

@@ -15,6 +15,7 @@ from birchbark_studies.experiments.fields.field_settings import TUNED, FieldSett
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.workspace import Workspace
 
+SCORED = 10  # documents of each query whose scores are averaged
 _DATE = re.compile(r"(\d{4})-\d{2}-\d{2}.*")
 Counts = dict[str, tuple[int, int]]  # name or value → documents, judged documents
 Stages = Mapping[str, FirstStage]  # query_id → its first stage
@@ -27,6 +28,8 @@ class FieldRuns:
     Attributes:
         compared: Row → run.
         tuning: The tuning of the field weights.
+        scores: Field → the mean score of the best 10 documents of each query; of fewer if fewer
+            have a score.
         matched: Row → (match ratio averaged over queries, run), one row per match and ranking.
         presence: Field → (number of documents, number of judged documents) that have it.
         counted: Field → value, or its year → (number of documents, number of judged documents).
@@ -38,6 +41,7 @@ class FieldRuns:
     qrels: Qrels
     compared: Mapping[str, Run]
     tuning: Tuning
+    scores: Mapping[str, float]
     matched: Mapping[str, tuple[float, Run]]
     presence: Mapping[str, tuple[int, int]]
     counted: Mapping[str, Mapping[str, tuple[int, int]]]
@@ -75,12 +79,11 @@ def rank_by_fields(
     }
     joint = dict.fromkeys(weighted, replace(stage, fields={settings.joint: 1.0}))
     compared = {name: run.head(recipe.depth) for name, run in single.items()}
-    given: dict[str, Stages] = {}
-    if settings.weights:
-        given[settings.weighted_row] = dict.fromkeys(
-            weighted, replace(stage, fields=settings.weights)
-        )
-    searched = {**given, TUNED: weighted, settings.joint: joint}
+    given = {
+        row: dict.fromkeys(weighted, replace(stage, fields=weights))
+        for row, weights in settings.weights.items()
+    }
+    searched: dict[str, Stages] = {**given, TUNED: weighted, settings.joint: joint}
     for name, stages in {settings.sum_row: dict.fromkeys(weighted, stage), **searched}.items():
         compared[name] = ranker.run(stages, name)
     workspace.progress(f"{collection.name}: ranking with each match")
@@ -103,12 +106,19 @@ def rank_by_fields(
         qrels=collection.qrels,
         compared=compared,
         tuning=tuning,
+        scores={name: _mean_score(run.head(SCORED)) for name, run in single.items()},
         matched=matched,
         presence=presence,
         counted=counted,
         documents=len(index),
         judged=judged_documents,
     )
+
+
+def _mean_score(run: Run) -> float:
+    """Return the mean of all scores of a run, 0 if it has none."""
+    scores = [s for ranking in run.rankings.values() for s in ranking.scores]
+    return float(sum(scores) / max(1, len(scores)))
 
 
 def _counts(

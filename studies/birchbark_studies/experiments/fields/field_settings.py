@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from birchbark import FirstStage, InputError, defaults
@@ -24,7 +24,7 @@ class FieldSettings:
         names: Indexed field → the document fields that it joins.
         joint: The name of the indexed field that joins all of them.
         analyzer: The name of the analyzer.
-        weights: The given weights of the fields, for a row of their own; empty for no such row.
+        weights: Name of a row → the weights of the fields that it sums.
         tune: The measure for which weights are tuned.
         step: The spacing of the grid of weights, which sum to 1.
         folds: The number of folds.
@@ -37,7 +37,7 @@ class FieldSettings:
     names: Mapping[str, tuple[str, ...]]
     joint: str
     analyzer: str
-    weights: Mapping[str, float]
+    weights: Mapping[str, Mapping[str, float]]
     tune: str
     step: float
     folds: int
@@ -56,7 +56,7 @@ class FieldSettings:
             names,
             joint,
             section.one_of("analyzer", tuple(NORMALISERS), defaults.ANALYZER),
-            _weights(section, names),
+            {_sum(weights): weights for weights in _weights(section, names)},
             section.text("tune"),
             section.number("step", defaults.TUNING_STEP),
             section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
@@ -96,16 +96,7 @@ class FieldSettings:
     @property
     def rows(self) -> tuple[str, ...]:
         """The names of the rows: single fields, their sum, weighted sums, and the joint field."""
-        given = [self.weighted_row] if self.weights else []
-        return (*self.names, self.sum_row, *given, TUNED, self.joint)
-
-    @property
-    def weighted_row(self) -> str:
-        """The name of the row with the given weights."""
-        return " + ".join(
-            f"{f'{weight:g}'.removeprefix('0') or 0} {name}"
-            for name, weight in self.weights.items()
-        )
+        return (*self.names, self.sum_row, *self.weights, TUNED, self.joint)
 
     @property
     def sum_row(self) -> str:
@@ -113,21 +104,24 @@ class FieldSettings:
         return " + ".join(self.names)
 
 
-def _weights(section: Section, names: Mapping[str, object]) -> dict[str, float]:
-    table = section.section("weights", {})
-    if unknown := [name for name in table.keys if name not in names]:
-        raise InputError(
-            f"no field {unknown[0]!r}",
-            where=section.where("weights"),
-            wanted=", ".join(names),
-        )
-    weights = {name: table.number(name) for name in table.keys}
-    try:
-        if weights:
+def _sum(weights: Mapping[str, float]) -> str:
+    """Return the name of a row: the sum of its fields, with the weights that are not 1."""
+    shown = {name: f"{weight:g}".removeprefix("0") or "0" for name, weight in weights.items()}
+    return " + ".join(name if shown[name] == "1" else f"{shown[name]} {name}" for name in shown)
+
+
+def _weights(section: Section, names: Mapping[str, object]) -> Iterator[dict[str, float]]:
+    for table in section.table_or_tables("weights"):
+        if unknown := [name for name in table.keys if name not in names]:
+            raise InputError(
+                f"no field {unknown[0]!r}", where=table.where(), wanted=", ".join(names)
+            )
+        weights = {name: table.number(name) for name in table.keys}
+        try:
             FirstStage(fields=weights)  # raises InputError
-        return weights
-    except InputError as fault:
-        raise fault.at(section.where("weights")) from None
+        except InputError as fault:
+            raise fault.at(table.where()) from None
+        yield weights
 
 
 def _match(section: Section, name: str) -> Match:
