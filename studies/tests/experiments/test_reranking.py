@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,7 +42,7 @@ seed = 7
 models = { tiny = "MODEL" }
 fields = { both = "whole", title = "title" }
 depths = [2, 5]
-top = 1
+top = [1, 3]
 highest = 2
 judged_only = ["Tiny"]
 histograms = ["tiny"]
@@ -127,14 +128,27 @@ def test_areas_and_differences(outcome: Outcome, tmp_path: Path) -> None:
             assert depths[group].rows[number].cells[0].value == pytest.approx(after - before)
 
 
-def test_grades_at_the_top(outcome: Outcome) -> None:
+def test_grades_at_the_top(outcome: Outcome, tmp_path: Path) -> None:
     """All top documents are counted; a negative grade counts as grade 0."""
-    for group in table_of(outcome, "top").groups:
+    grades = read_qrels(tmp_path / "qrels.txt").grades
+    groups = table_of(outcome, "top").groups
+    stages = ("BM25", "cosine")
+    names = [f"Tiny, {stage}, top {top}" for stage in stages for top in (1, 3)]
+    assert [group.name for group in groups] == names
+    for number, group in enumerate(groups):
         assert [row.name for row in group.rows[1:]] == ROWS
-        for row in group.rows:
+        first = read_run(tmp_path / "out" / "runs" / f"Tiny.{stages[number // 2]}.as-it-was.run")
+        counted = Counter(
+            max(0, grade) if (grade := grades[query_id].get(doc_id)) is not None else None
+            for query_id, ranking in first.rankings.items()
+            for doc_id in ranking.doc_ids[: (1, 3)[number % 2]]
+        )
+        expected = [counted[grade] for grade in (None, 0, 1, 2)]
+        assert [cell.value for cell in group.rows[0].cells] == [*expected, None]
+        for row in group.rows[1:]:
             *counts, moved = (cell.value for cell in row.cells)
-            assert sum(counts) == len(QUERIES)  # type: ignore[arg-type]
-            assert (moved is None) == (row is group.rows[0])
+            assert sum(counts) == sum(expected)  # type: ignore[arg-type]
+            assert moved is not None
 
 
 def test_plots(outcome: Outcome) -> None:
@@ -211,7 +225,7 @@ def test_pool(index: Index) -> None:
         ('histograms = ["tiny"]', 'histograms = ["huge"]', "no model 'huge'"),
         ("at = { tiny = 0.5 }", "at = { huge = 0.5 }", "unknown key"),
         ('segments = "title"', 'segments = "heading"', "unknown segments"),
-        ("top = 1", "top = 0", "1 or more"),
+        ("top = [1, 3]", "top = 0", "1 or more"),
         ('title = "title" }', '"both!" = "title" }', "two rows are called"),
     ],
 )
@@ -273,7 +287,7 @@ def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> N
 
 def test_areas_of_judged_pairs(study: SmallStudy, tmp_path: Path) -> None:
     """Unjudged documents at the top are left out of AUC, and its note says so."""
-    study.replace("top = 1", 'top = 1\nauc_pairs = "judged"')
+    study.replace("top = [1, 3]", 'top = [1, 3]\nauc_pairs = "judged"')
     outcome = study.run()
     grades = read_qrels(tmp_path / "qrels.txt").grades
     scores, relevant = [], []
@@ -291,7 +305,7 @@ def test_unjudged_documents_can_be_removed_before_reranking(
     study: SmallStudy, tmp_path: Path
 ) -> None:
     """The top documents are then the first judged ones, whose order is the model's."""
-    study.replace("top = 1", 'top = 1\nremoved = "before"')
+    study.replace("top = [1, 3]", 'top = [1, 3]\nremoved = "before"')
     outcome = study.run()
     qrels = read_qrels(tmp_path / "qrels.txt")
     first, scores = outcome.runs["Tiny.BM25.as it was"], by_hand(tmp_path, "whole")

@@ -76,7 +76,7 @@ class RerankingSettings:
     Attributes:
         compared: The models by name.
         depths: The numbers of documents to re-rank, ascending; most tables show the first.
-        top: The number of documents per query whose grades are counted.
+        tops: The numbers of best documents per query whose grades are counted, ascending.
         highest: The highest grade.
         judged_only: The collections that are shown a second time, with unjudged documents removed
             from the rankings.
@@ -89,7 +89,7 @@ class RerankingSettings:
 
     compared: Models
     depths: tuple[int, ...]
-    top: int
+    tops: tuple[int, ...]
     highest: int
     judged_only: tuple[str, ...]
     removed: str
@@ -112,7 +112,7 @@ class RerankingSettings:
         return cls(
             compared,
             section.integers("depths", (10, 20, 50, 100), minimum=1),
-            section.integer("top", 3, minimum=1),
+            section.integers("top", (3,), minimum=1),
             section.integer("highest", 1, minimum=1),
             section.texts("judged_only", ()),
             section.one_of("removed", (AFTER, BEFORE), AFTER),

@@ -63,7 +63,7 @@ DEPTHS_NOTE = (
     "order."
 )
 TOP_NOTE = (
-    "Number of documents per grade among the top {top} for each query, summed over all queries, "
+    "Number of documents per grade among the top {tops} for each query, summed over all queries, "
     "when the top {deepest} are re-ranked. Moved: mean absolute change in rank when the top "
     "{shown} are re-ranked."
 )
@@ -167,7 +167,12 @@ class RerankingReport:
                             f"differences-{number}", group, self.measures[:1], stage.first.tag
                         )
                     )
-        groups["top"] = [Group(stage.title, self._top_rows(stage)) for stage in self.stages]
+        several = len(self.settings.tops) > 1
+        groups["top"] = [
+            Group(stage.title + (f", top {top}" if several else ""), self._top_rows(stage, top))
+            for stage in self.stages
+            for top in self.settings.tops
+        ]
         table_layout = layout(self.settings, self.measures, self.fields)
         return build_tables(table_layout, self._headings, groups), plots
 
@@ -182,7 +187,8 @@ class RerankingReport:
         others = (
             "" if settings.auc_pairs == JUDGED_PAIRS else UNJUDGED_PAIRS.format(deepest=deepest)
         )
-        top = TOP_NOTE.format(top=settings.top, shown=shown, deepest=deepest)
+        tops = ", ".join(map(str, settings.tops))
+        top = TOP_NOTE.format(tops=tops, shown=shown, deepest=deepest)
         top += FIRST_SEED_NOTE if settings.compared.seeds else ""
         seeds = seeds_heading("ranked by", self.measures[0])
         return {
@@ -318,8 +324,8 @@ class RerankingReport:
             for n, (field, curves) in enumerate(sets.items(), 1)
         ]
 
-    def _top_rows(self, stage: ScoredFirstStage) -> tuple[Row, ...]:
-        """Count the grades among the top documents of each run; negative grades count as 0."""
+    def _top_rows(self, stage: ScoredFirstStage, top: int) -> tuple[Row, ...]:
+        """Count the grades among the `top` best documents of each run; negative ones count as 0."""
         settings, rows = self.settings, []
         shown_runs = stage.runs(settings.shown)
         later_seeds = {
@@ -331,7 +337,7 @@ class RerankingReport:
         for name, run in {stage.first.tag: stage.first, **stage.runs(settings.deepest)}.items():
             if name in later_seeds:
                 continue
-            grades = grades_at(stage.qrels, run, settings.top)
+            grades = grades_at(stage.qrels, run, top)
             counts = [grades.get(None, 0)]
             counts += [grades.get(n, 0) for n in range(settings.highest + 1)]
             counts[1] += sum(n for grade, n in grades.items() if grade is not None and grade < 0)
