@@ -36,6 +36,7 @@ CROSS_ENCODERS = {
     "birchbark-minilm-l6": 6,
     "birchbark-minilm-l3": 3,
     "bert-base-uncased": 12,
+    "titles-pool/covid-extended": 12,
     "Capreolus/bert-base-msmarco": 12,
 }  # name → layers
 EMBEDDINGS = ("birchbark-embedding-l6", "all-MiniLM-L6-v2", "titles-pool/extended")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make the training pairs for the studies of self-supervised training from a collection's titles and
-# abstracts: SciFact's, which takes a minute on two cores, and CORD-19's if DATA has a folder cord19.
+# abstracts: SciFact's, which takes a minute on two cores, and CORD-19's if DATA has a folder cord19; with new
+# words, the latter's in bert-base-uncased (`birchbark model fetch bert-base-uncased`).
 # Run: bash studies/birchbark_studies/training/titles/pool.sh DATA titles-pool; then the studies with --data titles-pool.
 set -euo pipefail
 data=$1 work=$2
@@ -44,4 +45,5 @@ for number, paper in enumerate(read_collection(sys.argv[1]), 1):
 CODE
   all_pairs "" "$work/cord19.jsonl" covid.
   birchbark study title-pairs "$data/cord19" --output "$work/covid.tsv"
+  birchbark model extend bert-base-uncased "$data/cord19" --words 1000 --to "$work/covid-extended"
 fi
