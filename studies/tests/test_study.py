@@ -28,8 +28,10 @@ from birchbark.errors import ArtifactError, CheckpointError, InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.describe import describe
+from birchbark.records import Document
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
+from birchbark.show.table import Column
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.listing import State, list_recipe
@@ -72,6 +74,7 @@ seed = 3
 [bm25]
 k1 = 1.2
 b = 0.75
+idf_documents = "all"
 [fields]
 names = {{ title = ["title"], abstract = ["text"] }}
 tune = "AP"
@@ -193,7 +196,7 @@ def test_runs_are_those_of_the_first_stage(root: Path) -> None:
     documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
     index = build_index(documents, root.parent / "index", Schema(fields=names))
     queries = read_queries(root / "tiny/q.tsv")[:4]
-    stage = FirstStage(BM25(1.2, 0.75), dict.fromkeys(names, 1.0))
+    stage = FirstStage(BM25(1.2, 0.75, "all"), dict.fromkeys(names, 1.0))
     expected = rank_queries(index, queries, stage).rankings
     assert outcome.runs["Tiny.title + abstract"].rankings == expected
 
@@ -213,7 +216,32 @@ def test_counts_are_those_of_the_index(root: Path) -> None:
     assert sizes["queries"] == 4
 
 
-def _row(outcome: Outcome, name: str, row: str) -> tuple[object, list[object]]:
+def test_words_are_counted_by_their_stems(root: Path) -> None:
+    """Distinct words are counted in the form that is looked up in the vocabulary."""
+    vocabulary = root.parent / "model" / "vocab.txt"
+    text = vocabulary.read_text().replace("bridge", "br").replace("##ing", "##idg")
+    vocabulary.write_text(text)
+    text = "A bridge, a pair of bridges: bridging otters, an otter."
+    write_collection(
+        root / "tiny",
+        [Document("d", {"title": "", "text": text})],
+        {"1": "bridges", "2": "otters bark otter"},
+        "1 0 d 1\n2 0 d 1\n",
+    )
+    columns, values = _row(study(root, "analyzers")[0], "unknown", "porter+wordpiece")
+    assert {column.name: value for column, value in zip(columns, values, strict=True)} == {
+        "words": 10,
+        "unknown": 5,  # pair, of, otter twice, an
+        "distinct unknown": 4,
+        "split": 3,  # br ##idg
+        "distinct split": 1,
+        "unknown in queries": 2,
+        "distinct unknown in queries": 1,
+        "split in queries": 1,
+    }
+
+
+def _row(outcome: Outcome, name: str, row: str) -> tuple[tuple[Column, ...], list[object]]:
     table = table_of(outcome, name)
     cells = next(r.cells for r in table.groups[0].rows if r.name == row)
     return table.columns, [cell.value for cell in cells]
@@ -278,6 +306,20 @@ def test_a_failed_study_leaves_nothing(root: Path) -> None:
     assert not [p for p in root.parent.iterdir() if p.name == "out" or p.name.startswith(".tmp")]
 
 
+def test_match_ratios_count_documents_below_the_depth(root: Path) -> None:
+    """Rankings end at the depth of the recipe; the shares of documents that match do not."""
+    recipe = root.parent / "fields.toml"
+    recipe.write_text("depth = 1\n" + recipe.read_text())
+    outcome, _ = study(root, "fields")
+    rows = {row.name: row.cells[0].value for row in table_of(outcome, "match").groups[0].rows}
+    either = (3 + 2 + 1 + 1) / 4 / 5  # of five documents: birch river, iron engine, bees dance, …
+    both = (2 + 1 + 1 + 1) / 4 / 5
+    for name in ("tuned weights", "contents"):
+        assert rows[f"{name}, or"] == pytest.approx(either)
+        assert rows[f"{name}, and"] == pytest.approx(both)
+        assert all(len(r) == 1 for r in outcome.runs[f"Tiny.{name}, or"].rankings.values())
+
+
 def test_given_field_weights_are_a_row(root: Path) -> None:
     """They rank as the first stage does with them, also with each match."""
     recipe = root.parent / "fields.toml"
@@ -289,14 +331,15 @@ def test_given_field_weights_are_a_row(root: Path) -> None:
     documents = read_collection(str(root / "tiny/docs.jsonl"), Intake())
     names = {"title": ["title"], "abstract": ["text"]}
     index = build_index(documents, root.parent / "index", Schema(fields=names))
-    stage = FirstStage(BM25(1.2, 0.75), {"abstract": 2.0, "title": 0.5})
+    stage = FirstStage(BM25(1.2, 0.75, "all"), {"abstract": 2.0, "title": 0.5})
     queries = read_queries(root / "tiny/q.tsv")[:4]
     expected = rank_queries(index, queries, stage).rankings
     assert outcome.runs["Tiny.2 abstract + .5 title"].rankings == expected
     assert outcome.runs["Tiny.2 abstract + .5 title, or"].rankings == expected
     assert outcome.runs["Tiny.2 title"].rankings.keys() == expected.keys()
     (scores,) = (table for table in outcome.tables if table.name == "scores")
-    ranked = rank_queries(index, queries, FirstStage(BM25(1.2, 0.75), {"title": 1.0}))
+    stage = FirstStage(BM25(1.2, 0.75, "all"), {"title": 1.0})
+    ranked = rank_queries(index, queries, stage)
     every = [score for ranking in ranked.rankings.values() for score in ranking.scores[:10]]
     title = scores.groups[0].rows[0]
     assert (title.name, title.cells[0].value) == ("title", pytest.approx(sum(every) / len(every)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
@@ -102,6 +103,22 @@ def test_queries_paired_with_titles(name: str, field: str) -> None:
         d.fields[field] for d in DOCUMENTS
     ]
     assert texts(title_pairs) == [d.title for d in DOCUMENTS]
+
+
+def test_pairs_with_titles_have_their_probabilities() -> None:
+    """Titles with titles and texts with titles exclude each other; no text is paired with one."""
+    title_pairs = with_changes(swap=0.3, title_title=0.3)
+    kinds = Counter(
+        ("text" if title_pairs.queries[d.doc_id].text == d.fields["text"] else "title", paired)
+        for d, paired in zip(DOCUMENTS, title_pairs.paired_field.values(), strict=True)
+    )
+    assert kinds.keys() == {("text", "title"), ("title", "title"), ("title", "text")}
+    assert abs(kinds["text", "title"] - 0.3 * COUNT) <= 26  # four standard errors
+    assert abs(kinds["title", "title"] - 0.3 * COUNT) <= 26
+    assert title_pairs.change_counts == {
+        "texts as queries for titles": kinds["text", "title"],
+        "titles as queries for titles": kinds["title", "title"],
+    }
 
 
 def test_changes_have_their_probability() -> None:

@@ -158,6 +158,21 @@ def test_p_equals_the_paired_t_test_with_bonferroni() -> None:
         assert difference["AP"].low < difference["AP"].mean < difference["AP"].high
 
 
+def test_the_family_is_each_system_in_each_measure() -> None:
+    """Two systems in three measures are six comparisons."""
+    random = np.random.default_rng(4)
+    names = ("AP", "RR", "P@5")
+    baseline, *systems = (
+        Results(tag, {n: dict(enumerate(random.uniform(size=9))) for n in names}, {})  # type: ignore[misc]
+        for tag in "abc"
+    )
+    differences = [d for found in compare(baseline, systems) for d in found.values()]
+    assert len(differences) == 6
+    assert sum((d.p or 0) < 1 / 6 for d in differences) > 0
+    for difference in differences:
+        assert difference.corrected_p == min(1, 6 * (difference.p or 0))
+
+
 def test_interval_covers_the_true_mean() -> None:
     """At least 85 of 100 intervals (95 expected) cover the known mean of the samples."""
     random, covered = np.random.default_rng(3), 0
@@ -315,6 +330,9 @@ def test_the_interval_of_a_mean() -> None:
     """BCa for distinct values, the value itself for equal values, InputError for one value."""
     low, high = mean_interval(np.random.default_rng(1).uniform(size=40))
     assert 0.3 < low < 0.5 < high < 0.7
+    values = np.random.default_rng(2).normal(size=400)  # so many that it is that of the t-test
+    expected = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
+    assert mean_interval(values) == pytest.approx(expected, abs=0.01)  # 0.016 off with 90 %
     assert mean_interval(np.full(3, 0.2)) == (0.2, 0.2)
     with pytest.raises(InputError, match="too few queries for an interval"):
         mean_interval(np.ones(1))

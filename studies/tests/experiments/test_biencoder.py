@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -52,13 +52,15 @@ def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
     return write_small_study(tmp_path, RECIPE, MODEL=bert(labels=1), qrels=qrels)
 
 
-def by_hand(study: SmallStudy, segments: str, pooling: Pooling) -> dict[str, dict[str, float]]:
+def by_hand(
+    study: SmallStudy, segments: str, pooling: Pooling, queries: Mapping[str, str] = QUERIES
+) -> dict[str, dict[str, float]]:
     """Compute query_id → doc_id → cosine with the embedding scorer."""
     model = next(path for path in study.root.iterdir() if path.name.startswith("bert"))
     scorer = load_scorer(model, pooling=pooling)
     assert isinstance(scorer, EmbeddingScorer)
     cosines: dict[str, dict[str, float]] = {}
-    for query_id, text in QUERIES.items():
+    for query_id, text in queries.items():
         [query_vector] = scorer.embed(scorer.encode([text]))
         for document in DOCUMENTS:
             for segment in parse_segmenter(segments)(document):
@@ -120,7 +122,15 @@ def test_candidates(study: SmallStudy, tmp_path: Path, analyzer: str) -> None:
     assert ratios["all"] == 1
     assert ratios["nearest:2"] == pytest.approx(2 / len(DOCUMENTS))
     assert ratios["and"] == pytest.approx(sum(with_all) / len(texts) / len(DOCUMENTS))
-    assert ratios["nearest:2"] <= ratios["nearest:2+and"] <= ratios["nearest:2"] + ratios["and"]
+    cosines = by_hand(study, "title", Pooling("mean"), queries)
+    shares = []
+    for query_id, text in queries.items():
+        cosine = cosines[query_id]
+        near = Ranking.of(list(cosine), np.clip(list(cosine.values()), 0, 1), 2).doc_ids
+        matching = rank_query(index, text, FirstStage(match=AND)).doc_ids
+        shares.append(len({*near, *matching}) / len(DOCUMENTS))
+    assert ratios["nearest:2+and"] == pytest.approx(sum(shares) / len(shares))
+    assert ratios["nearest:2+and"] > max(ratios["nearest:2"], ratios["and"])
 
 
 def test_an_encoder_without_a_head(

@@ -16,6 +16,7 @@ from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.records import Qrels, Ranking, Run
+from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
 from birchbark.score.load_scorer import load_scorer
@@ -151,6 +152,22 @@ def test_grades_at_the_top(outcome: Outcome, tmp_path: Path) -> None:
             assert moved is not None
 
 
+def test_grades_after_the_deepest_reranking(study: SmallStudy, tmp_path: Path) -> None:
+    """They are counted in the rankings by all scores, whatever depth other tables show."""
+    study.replace("depths = [2, 5]\ntop = [1, 3]", "depths = [1, 5]\ntop = [2]")
+    outcome = study.run()
+    qrels, scores = read_qrels(tmp_path / "qrels.txt").grades, by_hand(tmp_path, "whole")
+    for group, name in zip(table_of(outcome, "top").groups, ("BM25", "cosine"), strict=True):
+        grades = [
+            qrels[query_id].get(doc_id)
+            for query_id, ranking in outcome.runs[f"Tiny.{name}.as it was"].rankings.items()
+            for doc_id in sorted(ranking.doc_ids, key=lambda d: -scores[query_id][d])[:2]
+        ]
+        counts = [grades.count(grade) for grade in (None, 0, 1, 2)]
+        counts[1] += grades.count(-1)
+        assert [cell.value for cell in group.rows[1].cells[:4]] == counts
+
+
 def test_plots(outcome: Outcome) -> None:
     """Curves for fields have bands, the random order has none, and histograms sum to 1."""
     plots = {plot.name: plot for plot in outcome.plots}
@@ -260,8 +277,9 @@ def test_a_grade_above_the_highest(study: SmallStudy, tmp_path: Path) -> None:
 def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> None:
     """They rank as `rank_query` does over these fields; vectors can be limited to matches.
 
-    The analyzer is the recipe's.
+    The analyzer is the recipe's, and so are k1, b and the documents that idf counts.
     """
+    study.replace("[reranking]", '[bm25]\nk1 = 2.5\nb = 1\nidf_documents = "all"\n[reranking]')
     fields = "fields = { title = 0.25, text = 0.6 }"
     stage = f'[[reranking.first_stages]]\nname = "weighted"\n{fields}\nmatch = "and"\n'
     study.replace("[reranking]", '[reranking]\nanalyzer = "porter"')
@@ -272,11 +290,12 @@ def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> N
     outcome = study.run()
     schema = Schema("porter", fields={"title": ("title",), "text": ("text",)})
     index = build_index(DOCUMENTS, tmp_path / "index", schema)
-    expected = FirstStage(fields={"title": 0.25, "text": 0.6}, match=AND)
+    model = BM25(2.5, 1.0, "all")
+    expected = FirstStage(model, {"title": 0.25, "text": 0.6}, match=AND)
     joint = build_index(DOCUMENTS, tmp_path / "joint", Schema("porter"))
     for query_id, text in queries.items():
-        ranked = rank_query(index, text, expected).doc_ids
-        assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id].doc_ids == ranked
+        ranked = rank_query(index, text, expected)
+        assert outcome.runs["Tiny.weighted.as it was"].rankings[query_id] == ranked
         nearest = outcome.runs["Tiny.cosine.as it was"].rankings[query_id].doc_ids
         assert set(nearest) <= set(rank_query(joint, text, FirstStage(match=AND)).doc_ids)
     assert any(r.doc_ids for r in outcome.runs["Tiny.cosine.as it was"].rankings.values())
