@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,10 +105,11 @@ def collection(seed: int) -> tuple[dict[str, list[Ranking]], Qrels]:
 
 
 @pytest.mark.parametrize("name", ["AP", "AP@5", "nDCG", "nDCG@3", "P@4", "R@4", "RR", "RR@2"])
-@pytest.mark.parametrize("depth", [6, 100])
-def test_mixtures_are_evaluated_like_runs(name: str, depth: int) -> None:
+@pytest.mark.parametrize(("depth", "relevant"), [(6, 1), (100, 1), (100, 2)])
+def test_mixtures_are_evaluated_like_runs(name: str, depth: int, relevant: int) -> None:
     """For all weightings the values equal those of `measure` on the combined run, with ties."""
     rankings, qrels = collection(4)
+    qrels = replace(qrels, relevant=relevant)
     candidates = {query: Candidates.of(parts) for query, parts in rankings.items()}
     weights = simplex_grid(2, 0.25)
     values = measure_mixtures(candidates, qrels, weights, name, depth)

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.evaluate.folds import Folds, choose_by_fold
-from birchbark.evaluate.rank_measures import UNRANKED, Float64s, measure_ranks
+from birchbark.evaluate.rank_measures import (
+    UNRANKED,
+    Float64s,
+    measure_ranks,
+    parse_rank_measure,
+)
 from birchbark.records import Qrels, Ranking
 
 MAX_WEIGHTINGS = 200_000  # per grid; the birch paper has 1,331 (benchmarks/RESULTS-TUNING.md)
@@ -154,11 +159,13 @@ def measure_mixtures(
     candidates: query_id → candidates; the value for a judged query without candidates is 0.
     weights: (weightings, components).
     depth: the number of documents ranked per query; lower-ranked documents are cut off.
+    Grades from `qrels.relevant` on are relevant; nDCG counts all above 0, as in `measure`.
     Raises InputError for a measure that ranks alone do not determine.
     """
+    lowest = 1 if parse_rank_measure(measure_name)[0] == "nDCG" else qrels.relevant
     columns = []
     for query_id, grades in qrels.grades.items():
-        relevant = {doc_id: grade for doc_id, grade in grades.items() if grade > 0}
+        relevant = {doc_id: grade for doc_id, grade in grades.items() if grade >= lowest}
         documents = candidates.get(query_id, Candidates((), np.zeros((0, weights.shape[1]))))
         ranks = _ranks(documents, list(relevant), weights)  # (weightings, relevant)
         ranks[ranks > depth] = UNRANKED
