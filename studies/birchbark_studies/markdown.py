@@ -12,6 +12,7 @@ from birchbark.show.format_numbers import (
     significance_mark,
 )
 from birchbark.show.table import Cell, Column, Group, Style, Table
+from birchbark_studies.findings import fill_in
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import StoredResults
 
@@ -26,12 +27,13 @@ def render_markdown(
 ) -> str:
     """Render the title, source, findings, all tables, with one line per row, and all figures.
 
-    stale_because: why the figures are not those of this version, if they are not.
+    stale_because: why the figures are not those of this version, if they are not. Raises
+    InputError if the findings refer to a cell that no table has.
     """
     parts = [f"# {_plain(recipe.title)}", recipe.source]
     if stale_because:
         parts.append(STALE.format(reasons="; ".join(stale_because)))
-    parts += recipe.findings.split("\n")
+    parts += fill_in(recipe.findings, results.tables, str(recipe.path)).split("\n")
     for table in results.tables:
         lines = "\n".join(_table_lines(table))
         if table.is_folded:

@@ -76,7 +76,8 @@ class Recipe:
             published figures, and of [larger] only what is applied.
         kind: The kind of study, a key of `KINDS`.
         source: The publication that the study reproduces.
-        findings: The interpretation of the results, written by hand, one paragraph per line.
+        findings: The interpretation of the results, written by hand, one paragraph per line. Its
+            numbers are references to cells; see `fill_in`.
         depth: The number of documents per query in all runs.
         seed: The seed for folds, bootstrap and random scores.
         significance_level: A difference is significant if its corrected p is below it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from birchbark.show.draw_plot import colours, draw
 from birchbark.show.page import load_template
+from birchbark_studies.findings import fill_in
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Recipe
 
@@ -15,7 +16,8 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], devi
 
     inputs: path below the data root → fingerprint. device: as in `StoredResults`.
 
-    Raises MissingPackageError without Jinja2 or matplotlib.
+    Raises MissingPackageError without Jinja2 or matplotlib, and InputError if the findings refer to
+    a cell that no table has.
     """
     page = load_template(__package__, TEMPLATE)
     from markupsafe import Markup, escape
@@ -29,6 +31,7 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], devi
     plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
     text: str = page.render(
         recipe=recipe,
+        findings=fill_in(recipe.findings, outcome.tables, str(recipe.path)),
         outcome=outcome,
         plots=plots,
         inputs=inputs,

@@ -40,6 +40,7 @@ from birchbark.device.torch_session import name_of_device
 from birchbark.show.draw_plot import draw_page
 from birchbark.show.plot import Plot
 from birchbark.show.table import Table
+from birchbark_studies.findings import fill_in
 from birchbark_studies.markdown import figure_file, render_markdown
 from birchbark_studies.models import fingerprint_of
 from birchbark_studies.outcome import Outcome, run_file_name
@@ -76,6 +77,9 @@ def run_study(
         is computed twice; None for no cache.
     device: the device for training and scoring; int8 always runs on the CPU.
     progress: called with one line of text per step.
+
+    Findings that refer to cells that the tables do not have are left out, which `progress` is told.
+
     Before any work, raises InputError for missing data, or if `output` exists and either may not
     be replaced or is not a study; and CheckpointError for a missing model.
     """
@@ -93,6 +97,11 @@ def run_study(
         tables = tuple(with_published(table, recipe.published) for table in measured.tables)
         outcome = replace(measured, tables=tables)
         progress("writing the report")
+        try:
+            fill_in(recipe.findings, outcome.tables, str(recipe.path))
+        except InputError as fault:  # of other results than these: nothing measured may be lost
+            progress(f"the findings are left out: {fault}")
+            recipe = replace(recipe, findings="")
         inputs = _inputs(recipe, root)
         _write(folder, recipe, outcome, inputs, device_name)
         seconds = round(time.perf_counter() - started, 1)
@@ -135,7 +144,8 @@ def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool
     figures has changed, results.json gets those of the recipe first.
 
     results: the folder of the results. stale_because: why the figures are not those of this
-    version, if they are not. Raises what `read_results` raises.
+    version, if they are not. Raises what `read_results` raises, and InputError if the findings
+    refer to a cell that no table has.
     """
     if corrected := list(stale_because) == [PUBLISHED]:
         _write_published(recipe, results / RESULTS, read_results(results).tables)

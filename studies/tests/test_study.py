@@ -550,7 +550,7 @@ def test_a_folder_of_recipes_is_run(root: Path) -> None:
     assert pages.keys() == {path.name for path in results.iterdir()}
     (results / first / "results.json").write_text("{}")
     refreshed = CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
-    assert "damaged results of 1 study" in str(refreshed.exception)
+    assert "no page could be written for 1 study" in str(refreshed.exception)
     (results / first / "manifest.json").write_text("{")
     assert f"to run it again, delete {results / first}" in run().stderr
     for option in (("--output", "x"), ("--replace",), ("--larger",)):

@@ -221,9 +221,9 @@ def refresh(folder: Path | None, data: Path | None) -> None:
 
     By default, these are the results of the papers' recipes, in Birchbark's repository.
 
-    Title, source and findings are those that the recipe has now; results that are stale say so, and
-    why. The figures stay those of results.json. If nothing but published figures has changed,
-    results.json gets those of the recipe, and is no longer stale.
+    Title, source and findings are those that the recipe has now, with numbers from the tables;
+    results that are stale say so, and why. The figures stay those of results.json. If nothing but
+    published figures has changed, results.json gets those of the recipe, and is no longer stale.
     """
     from birchbark.collection.data_files import find_data_root
     from birchbark_studies.run import README
@@ -231,7 +231,7 @@ def refresh(folder: Path | None, data: Path | None) -> None:
 
     root = find_data_root(data)
     finished = [item for item in _listings(_recipe_folder(folder), root) if item.results.is_dir()]
-    changed = damaged = 0
+    changed = failed = 0
     for item in finished:
         try:
             if write_again(item.recipe, item.results, item.reasons):
@@ -239,10 +239,10 @@ def refresh(folder: Path | None, data: Path | None) -> None:
                 changed += 1
         except (InputError, ArtifactError) as fault:
             notify(str(fault))
-            damaged += 1
+            failed += 1
     notify(f"{plural(len(finished), 'study')}, {changed} changed")
-    if damaged:
-        raise ArtifactError(f"damaged results of {plural(damaged, 'study')}")
+    if failed:
+        raise ArtifactError(f"no page could be written for {plural(failed, 'study')}")
 
 
 def _recipe_folder(folder: Path | None) -> Path:

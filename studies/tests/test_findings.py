@@ -1,0 +1,118 @@
+"""Are the numbers of findings those of the tables of their study?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from birchbark.errors import InputError
+from birchbark.evaluate.significance import Difference
+from birchbark.show.table import Cell, Column, Group, Row, Style, Table
+from birchbark_studies.findings import fill_in
+from birchbark_studies.markdown import render_markdown
+from birchbark_studies.run import refresh
+from birchbark_studies.stored_results import read_results
+from small_study import write_small_study
+
+UP = Difference(0.0204, 0.001, 0.04, 0.012, 0.024, 0.31, 0.6, 0.2, True, 0.05)
+DOWN = Difference(-0.1, -0.2, 0.003, 0.0001, 0.0002, -0.5, 0.1, 0.7, False, 0.07)
+TABLES = (
+    Table(
+        "scores",
+        "Scores",
+        "ranked by",
+        (Column("AP", Style.MEASURE), Column("speed", Style.COUNT)),
+        (
+            Group("News", (Row("up, alone", (Cell(0.5204, (0.4, 0.61), UP), Cell(1500))),)),
+            Group("News", (Row("down", (Cell(0.4, None, DOWN), Cell(None))),)),
+            Group("A paper", (Row("theirs", (Cell(0.9), Cell(7))),), published=True),
+        ),
+    ),
+    Table("notes", "", "", (Column("text", Style.TEXT),), (Group("", (Row.of("x", ["y"]),)),)),
+)
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("scores / News / up, alone / AP", ".5204"),
+        ("scores/News/up, alone/AP", ".5204"),
+        ("scores / News / up, alone / speed", "1,500"),
+        ("scores / A paper / theirs / AP", ".9000"),
+        ("scores / News / up, alone / AP / interval", ".5204 [.400, .610]"),
+        ("scores / News / up, alone / AP / difference", "+.020 [+.001, +.040]"),
+        ("scores / News / up, alone / AP / gain", ".020"),
+        ("scores / News / up, alone / AP / bounds", "[+.001, +.040]"),
+        ("scores / News / up, alone / AP / p", "p = .024"),
+        ("scores / News / down / AP / p", "p < .001"),
+        ("scores / News / down / AP / loss", ".100"),
+        ("scores / News / down / AP / detectable", ".0700"),
+        ("scores / News / down / AP - scores / News / up, alone / AP", "−.1204"),
+        ("scores / News / up, alone / AP - scores / News / down / AP", "+.1204"),
+        ("max scores / * / * / AP", ".5204"),  # of measured rows only
+        ("min scores / News / * / AP", ".4000"),
+        ("max scores / News / * / AP / difference", "+.020 [+.001, +.040]"),
+        ("median scores / News / * / AP / detectable", ".0600"),
+    ],
+)
+def test_a_reference_is_written_as_its_table_shows_it(reference: str, value: str) -> None:
+    """A cell, one of its parts, a difference of two, or one over several cells."""
+    assert fill_in(f"A {{{reference}}}, b\n", TABLES, "x.toml") == f"A {value}, b\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("other / News / down / AP", "no such cell: expected one of the tables scores, notes"),
+        (
+            "scores / News / up / AP",
+            "no such cell: expected of scores, a group of ['News', 'News', 'A paper'], a row of "
+            "['up, alone', 'down', 'theirs'] and a column of ['AP', 'speed']",
+        ),
+        ("scores / News / down / speed", "the cell has no value"),
+        ("scores / A paper / theirs / AP / p", "the cell has no p"),
+        ("notes / * / x / text", "the cell has no value"),
+        ("scores / * / * / AP", "2 cells: expected one, or max, min, median before it"),
+        ("scores / News / down / AP / gain", "no gain: found −.100 [−.200, +.003]"),
+        ("scores / News / up, alone / AP / loss", "no loss: found +.020 [+.001, +.040]"),
+        ("scores / News / down", "not a reference to a cell: expected {table / group / row /"),
+        ("scores / News / down / AP / median", "not a reference to a cell"),
+        ("", "not a reference to a cell"),
+    ],
+)
+def test_a_reference_to_no_cell_is_an_error(reference: str, message: str) -> None:
+    """It names recipe and reference, and what the table has. So does a change of sign."""
+    with pytest.raises(InputError) as error:
+        fill_in(f"{{{reference}}}", TABLES, "x.toml")
+    assert str(error.value).startswith(f"x.toml: findings: {{{reference}}}: ")
+    assert message in str(error.value)
+
+
+def test_findings_of_other_results_lose_none(tmp_path: Path) -> None:
+    """Findings that do not fit the tables are left out, and told; `refresh` says why."""
+    recipe = """
+kind = "analyzers"
+title = "Analyzers"
+findings = "Without stems, P@2 is {measures / Tiny / plain / P@2}."
+measures = ["P@2"]
+[analyzers]
+names = ["plain", "porter"]
+example = "birch barks"
+"""
+    study = write_small_study(tmp_path, recipe)
+    steps: list[str] = []
+    study.run("right", progress=steps.append)
+    for page in ("README.md", "report.html"):
+        assert "Without stems, P@2 is .6250." in (tmp_path / "right" / page).read_text()
+    assert not [step for step in steps if "findings" in step]
+
+    study.replace("/ plain / P@2", "/ stems / P@2")
+    study.run("wrong", progress=steps.append)
+    (told,) = [step for step in steps if "findings" in step]
+    assert told.startswith(f"the findings are left out: {study.path}: findings: {{measures / Tiny")
+    assert "Without stems" not in (tmp_path / "wrong" / "README.md").read_text()
+    with pytest.raises(InputError, match="a row of \\['plain', 'porter'\\]"):
+        refresh(study.read(), tmp_path / "wrong", ())
+    with pytest.raises(InputError, match="no such cell"):
+        render_markdown(study.read(), read_results(tmp_path / "wrong"))
