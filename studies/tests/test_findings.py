@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,34 @@ import pytest
 from birchbark.errors import InputError
 from birchbark.evaluate.significance import Difference
 from birchbark.show.table import Cell, Column, Group, Row, Style, Table
+from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.findings import fill_in
 from birchbark_studies.markdown import render_markdown
+from birchbark_studies.recipe_folder import RECIPES, results_folder
 from birchbark_studies.run import refresh
 from birchbark_studies.stored_results import read_results
 from small_study import write_small_study
 
+RESULTS = results_folder(RECIPES)
+FINISHED = [path for path in sorted(RECIPES.glob("*.toml")) if (RESULTS / path.stem).exists()]
+NUMBER = re.compile(r"[+−]?\d*\.\d+")
+OTHERS = {  # of the papers, and not in the recipe's published tables, or of settings
+    "birch-codec": {".1", ".2903", ".3697"},
+    "birch-covid": {".3025", ".3028", ".2903", ".3408", ".3435"},
+    "birch-time": {"+.027", "+.0005", ".003", ".013", ".020"},
+    "cord-biencoder": {".07"},
+    "cord-proportion": {".3", ".5", ".6", ".7"},
+    "cord-reranking": {".055"},
+    "default-search": {".9", ".4"},
+    "passages-aggregation": {".011"},
+    "passages-distil": {".044"},
+    "passages-settings": {"1.39"},
+    "passages-sizes": {".075"},
+    "small-model": {".02"},
+    "uva-depth": {".39", ".55"},
+    "uva-layers": {".029"},
+    "uva-relemb": {".026", ".008", ".004"},
+}
 UP = Difference(0.0204, 0.001, 0.04, 0.012, 0.024, 0.31, 0.6, 0.2, True, 0.05)
 DOWN = Difference(-0.1, -0.2, 0.003, 0.0001, 0.0002, -0.5, 0.1, 0.7, False, 0.07)
 TABLES = (
@@ -87,6 +110,26 @@ def test_a_reference_to_no_cell_is_an_error(reference: str, message: str) -> Non
         fill_in(f"{{{reference}}}", TABLES, "x.toml")
     assert str(error.value).startswith(f"x.toml: findings: {{{reference}}}: ")
     assert message in str(error.value)
+
+
+def test_every_number_of_the_findings_is_in_their_tables() -> None:
+    """Each one with a decimal point is a reference; others are of papers or settings."""
+    found = {}
+    for path in FINISHED:
+        recipe = read_recipe(path)
+        groups = [group for groups in recipe.published.values() for group in groups]
+        published = {str(c.value) for group in groups for row in group.rows for c in row.cells}
+        written = NUMBER.findall(re.sub(r"\{[^{}]*\}", "", recipe.findings))
+        found[path.stem] = {x for x in written if not {x, f"{x}†"} & published}
+    assert {name: others for name, others in found.items() if others} == OTHERS
+
+
+@pytest.mark.parametrize("path", FINISHED, ids=lambda path: path.stem)
+def test_every_reference_of_the_findings_is_to_a_cell(path: Path) -> None:
+    """The committed results have it, and gains are gains."""
+    recipe = read_recipe(path)
+    tables = read_results(RESULTS / path.stem).tables
+    assert not re.search(r"[{}]", fill_in(recipe.findings, tables, path.name))
 
 
 def test_findings_of_other_results_lose_none(tmp_path: Path) -> None:
