@@ -15,7 +15,7 @@ from birchbark.pairs.checks import checked_pairs
 from birchbark.pairs.read import Columns
 from birchbark.records import Pair
 
-_SEPARATOR = re.compile(r"[\t\r\n]")
+_UNREADABLE = re.compile(r"[\t\r\n]|^\ufeff")  # separators; dropped at the start of a line
 
 
 @dataclass(slots=True)
@@ -77,10 +77,10 @@ def write_pairs(
 def _normalised(pairs: Iterable[Pair], intake: Intake) -> Iterator[tuple[str, Pair]]:
     """Yield each pair with its location, with white space normalised as in the written file.
 
-    Ids with tabs or line breaks are bad records.
+    Ids with tabs or line breaks, or that begin with a byte order mark, are bad records.
     """
     for number, pair in enumerate(pairs, 1):
-        bad_id = next((i for i in (pair.query_id, pair.doc_id) if _SEPARATOR.search(i)), None)
+        bad_id = next((i for i in (pair.query_id, pair.doc_id) if _UNREADABLE.search(i)), None)
         if bad_id is None:
             query, text = (" ".join(value.split()) for value in (pair.query, pair.text))
             yield f"pair {number}", Pair(pair.query_id, query, pair.doc_id, text, pair.relevance)
@@ -89,7 +89,7 @@ def _normalised(pairs: Iterable[Pair], intake: Intake) -> Iterator[tuple[str, Pa
                 InputError(
                     f"pair files cannot contain the id {bad_id!r}",
                     where=f"pair {number}",
-                    wanted="ids without tabs and line breaks",
+                    wanted="ids without tabs, line breaks and byte order marks",
                 )
             )
 
