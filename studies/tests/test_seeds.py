@@ -6,7 +6,7 @@ import pytest
 
 from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare
-from birchbark_studies.seeds import average_seeds
+from birchbark_studies.seeds import average_seeds, seeds_rows
 
 QUERIES = [f"q{i}" for i in range(1, 201)]
 BASELINE = {query: (7 * i % 13 + 1) / (11 * i % 17 + 3) for i, query in enumerate(QUERIES)}
@@ -24,3 +24,13 @@ def test_the_mean_over_seeds_changes_no_query_that_no_seed_changes() -> None:
     assert rows["MB"].values["AP"]["q1"] == pytest.approx(BASELINE["q1"] + 0.1)
     (differences,) = compare(results("BM25", BASELINE), [rows["MB"]])
     assert (differences["AP"].better, differences["AP"].worse) == (1 / len(QUERIES), 0)
+
+
+def test_the_spread_is_that_of_the_best_and_the_worst_seed() -> None:
+    """A row that stands for one model is not in the table of seeds."""
+    means = {"MB": 0.2, "MB, seed 1": 0.4, "MB, seed 2": 0.1, "QA": 0.9}
+    evaluated = {row: results(row, {"q": mean}) for row, mean in means.items()}
+    shown_as = {row: "MB" for row in means if row != "QA"}
+    (row,) = seeds_rows("Tiny", evaluated, shown_as, "AP").rows
+    assert row.name == "MB"
+    assert [cell.value for cell in row.cells] == pytest.approx([0.2, 0.4, 0.1, 0.3])

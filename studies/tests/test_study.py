@@ -306,6 +306,22 @@ def test_a_failed_study_leaves_nothing(root: Path) -> None:
     assert not [p for p in root.parent.iterdir() if p.name == "out" or p.name.startswith(".tmp")]
 
 
+def test_fields_are_counted_in_all_and_in_judged_documents(root: Path) -> None:
+    """Three of the five documents are judged; one of these has no title."""
+    qrels = "1 0 canoe 2\n1 0 gone 1\n4 0 bridge -1\n4 0 canoe 1\n4 0 forest 0\n"
+    write_collection(root / "tiny", qrels=qrels)
+    recipe = root.parent / "fields.toml"
+    settings = 'step = 0.25\ncounted = ["title"]\njudgments = true'
+    recipe.write_text(recipe.read_text().replace("step = 0.25", settings))
+    outcome, _ = study(root, "fields")
+    presence = small_study.values_of(outcome, "presence")
+    assert presence == {"title": [4, 0.8, 2 / 3], "text": [5, 1.0, 1.0]}
+    titles = small_study.values_of(outcome, "values")
+    assert titles["Birch canoe"] == titles["none"] == [1, 0.2, 1 / 3]
+    assert titles["Bees"] == [1, 0.2, 0.0]
+    assert small_study.values_of(outcome, "judgments") == {"1": [2, 2, 1], "4": [3, 1, 0]}
+
+
 def test_match_ratios_count_documents_below_the_depth(root: Path) -> None:
     """Rankings end at the depth of the recipe; the shares of documents that match do not."""
     recipe = root.parent / "fields.toml"

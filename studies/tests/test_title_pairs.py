@@ -73,6 +73,8 @@ def test_titles_are_shortened() -> None:
         part, whole = title_pairs.queries[document.doc_id].text, document.title
         assert f" {part} " in f" {whole} "
         assert len(whole.split()) / 4 - 1 < len(part.split()) < len(whole.split())
+    lengths = {len(query.text.split()) for query in title_pairs.queries.values()}
+    assert lengths == {1, 2, 3, 4, 5, 6}  # of seven words
     assert title_pairs.change_counts == {"shortened titles": COUNT}
 
 

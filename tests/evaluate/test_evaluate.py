@@ -173,6 +173,17 @@ def test_the_family_is_each_system_in_each_measure() -> None:
         assert difference.corrected_p == min(1, 6 * (difference.p or 0))
 
 
+def test_a_detectable_difference_is_found_in_four_of_five_cases() -> None:
+    """The power of the t-test, at the level divided by the number of comparisons, is 0.8."""
+    random = np.random.default_rng(5)
+    a, b = (random.uniform(size=30) for _ in range(2))
+    (found,) = compare(results(a.tolist()), [results(b.tolist())], level=0.02, family=4)
+    assert found["AP"].detectable
+    shift = found["AP"].detectable / stats.sem(b - a)  # of t, if that is the true difference
+    critical = stats.t.isf(0.02 / 4 / 2, 29)
+    assert stats.nct.sf(critical, 29, shift) == pytest.approx(0.8, abs=0.02)
+
+
 def test_interval_covers_the_true_mean() -> None:
     """At least 85 of 100 intervals (95 expected) cover the known mean of the samples."""
     random, covered = np.random.default_rng(3), 0

@@ -54,8 +54,9 @@ def test_original_weight_1_changes_no_ranking(index: Index) -> None:
 
 def test_terms_are_filtered_and_limited(tmp_path: Path) -> None:
     """They have 2 to 20 characters of a-z and 0-9, and are not too frequent; at most `terms`."""
-    text = "bee x naïve " + "y" * 21 + " stone stone arch"
-    documents = [Document(f"d{i}", {"text": text if i == 0 else "bee"}) for i in range(20)]
+    text = "bee x naïve " + "y" * 21 + " stone stone arch bark"
+    texts = [text, "bee arch bark", "bee bark", *["bee"] * 17]  # arch is in 10 %, bark in 15 %
+    documents = [Document(f"d{i}", {"text": text}) for i, text in enumerate(texts)]
     index = build_index(documents, tmp_path / "i")
     feedback = Ranking.of(["d0"], [1.0])
     expanded = expand(index, {"bee": 1.0}, feedback, RM3(original_weight=0))

@@ -281,6 +281,18 @@ def test_query_lengths(study: SmallStudy, tmp_path: Path) -> None:
         assert (first + second) / 2 == pytest.approx(values_of(outcome, "evidence")[row][0])
 
 
+def test_p_of_query_lengths_is_corrected_for_all_classes(study: SmallStudy, tmp_path: Path) -> None:
+    """One model is compared in two classes, one of which has no queries here."""
+    (tmp_path / "q.tsv").write_text("1\triver\n2\tiron\n3\tbirch\n4\tthe river\n")
+    (tmp_path / "qrels.txt").write_text("1 0 canoe 1\n2 0 bridge 1\n3 0 canoe 1\n4 0 canoe 1\n")
+    study.replace("best = 2", "best = 2\nlengths = [1]")
+    counts, _, cross = table_of(study.run(), "lengths").groups[0].rows
+    assert [cell.value for cell in counts.cells] == ["4", "0"]
+    difference = cross.cells[0].difference
+    assert difference and difference.p
+    assert difference.corrected_p == 2 * difference.p < 1
+
+
 def test_example_topics(study: SmallStudy, tmp_path: Path) -> None:
     """Only the report quotes the best and worst topics; it links an attention page."""
     study.replace("best = 2", 'best = 2\ntopics = ["cross"]')
