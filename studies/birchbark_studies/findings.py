@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from birchbark import InputError
-from birchbark.show.format_numbers import format_difference, format_interval, format_value
+from birchbark.show.format_numbers import (
+    format_bounds,
+    format_interval,
+    format_p,
+    format_signed,
+    format_value,
+)
 from birchbark.show.table import Cell, Column, Style, Table
 
 ANY = "*"  # instead of a group, row or column: all of them, for one of CHOICES
@@ -108,14 +114,13 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
     if part == "detectable":
         detectable = difference.detectable
         return None if detectable is None else (detectable, format_value(detectable, column.style))
-    interval, _, tests = format_difference(difference).partition("], ")
-    mean, _, bounds = interval.partition(" ")
+    mean, bounds = format_signed(difference.mean), format_bounds(difference)
     if {"gain": "−", "loss": "+"}.get(part) == mean[0]:
-        raise InputError(f"the difference is no {part}", found=f"{interval}]")
+        raise InputError(f"the difference is no {part}", found=f"{mean} {bounds}")
     texts = {
-        "difference": f"{interval}]",
-        "bounds": f"{bounds}]",
-        "p": tests.partition(", d ")[0],
+        "difference": f"{mean} {bounds}",
+        "bounds": bounds,
+        "p": format_p(difference.corrected_p),
     }
     return (-1 if part == "loss" else 1) * difference.mean, texts.get(part, mean[1:])
 

@@ -40,18 +40,25 @@ def format_difference(difference: Difference | None) -> str:
     """Format mean, interval, corrected p and effect size. Returns an empty string for None."""
     if difference is None:
         return ""
-    mean, low, high = map(_signed, (difference.mean, difference.low, difference.high))
     effect = "" if difference.effect is None else f", d {_bare(f'{difference.effect:.2f}')}"
-    return f"{mean} [{low}, {high}], {_p(difference.corrected_p)}{effect.replace('-', '−')}"
+    mean, bounds = format_signed(difference.mean), format_bounds(difference)
+    return f"{mean} {bounds}, {format_p(difference.corrected_p)}{effect.replace('-', '−')}"
 
 
-def _p(p: float | None) -> str:
+def format_bounds(difference: Difference) -> str:
+    """Format the interval of a difference."""
+    return f"[{format_signed(difference.low)}, {format_signed(difference.high)}]"
+
+
+def format_p(p: float | None) -> str:
+    """Format a probability under the null hypothesis; None if it is undefined."""
     if p is None:
         return "p undefined"
     return "p < .001" if p < 0.001 else f"p = {_bare(f'{p:.3f}')}"
 
 
-def _signed(number: float) -> str:
+def format_signed(number: float) -> str:
+    """Format a difference of measures with its sign."""
     return _bare(f"{number:+.3f}").replace("-", "−")
 
 
