@@ -147,6 +147,7 @@ THIRD_PARTY = {
     "nh3": {"serve"},
     "click": {"cli"},
     "fastapi": {"serve"},
+    "h11": {"serve"},
     "haystack": {"adapters"},
     "langchain_core": {"adapters"},
     "llama_index": {"adapters"},

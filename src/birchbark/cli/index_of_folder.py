@@ -143,11 +143,8 @@ def build_from(
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.index.build_index import build_index
-    from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
     from birchbark.pipeline.upkeep.language_notes import language_notes
-    from birchbark.pipeline.upkeep.update_index import attach
 
     folders = _folders_of(collection, format_name)
     schema = schema or default_schema(collection, format_name)
@@ -168,8 +165,7 @@ def build_from(
     with progress("indexing") as advance:
         index = build(advance)
     if static:
-        with open_writer(directory) as writer:
-            attach(writer, [static_vectors()], progress)
+        _attach_static(directory)
     for note in language_notes(index):
         notify(note)
     return index
@@ -224,11 +220,16 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
 def _build_empty(folders: Sequence[str], index: Path) -> None:
     """Build an index of folders without their documents, but with static vectors."""
     from birchbark.collection.files.folder_state import FolderSource
-    from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import empty_folder_index
-    from birchbark.pipeline.upkeep.update_index import attach
 
     empty_folder_index(FolderSource(tuple(folders)), index)
+    _attach_static(index)
+
+
+def _attach_static(index: Path) -> None:
+    from birchbark.index.sharded_writer import open_writer
+    from birchbark.pipeline.stored.static_vectors import static_vectors
+    from birchbark.pipeline.upkeep.update_index import attach
+
     with open_writer(index) as writer:
-        attach(writer, [static_vectors()])
+        attach(writer, [static_vectors()], progress)

@@ -66,8 +66,7 @@ class TimeLimitProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """See asyncio."""
         super().connection_made(transport)
-        head_bytes = self.config.h11_max_incomplete_event_size or HEAD_BYTES
-        self.conn = _BoundedConnection(h11.SERVER, head_bytes)
+        self.conn = _BoundedConnection(h11.SERVER, HEAD_BYTES)
         # Uvicorn's own answer to too many connections lacks our headers.
         limit, self.limit_concurrency = self.limit_concurrency, None
         if limit is not None and len(self.connections) > limit:

@@ -24,7 +24,7 @@ def language_notes(index: Index) -> list[str]:
     languages = Counter(filter(None, map(language_of, texts)))
     if languages.total() < len(texts) / 2:
         languages = Counter([language_of(" ".join(texts))])
-    language, count = max(languages.items(), key=lambda item: item[1], default=("", 0))
+    language, count = languages.most_common(1)[0]
     if language in ("", "en") or count <= languages.total() / 2:
         return []
     notes = [
