@@ -50,7 +50,8 @@ def command(
 
     Agents start this command themselves and speak with it on standard input and output. The index
     of a folder is FOLDER.index. Its new and changed files are read while the command runs, every
-    few seconds; the first time that are all of them, and answers tell how many have been read.
+    few seconds. On the first run every file is new, and answers tell how many documents have been
+    read.
     """
     if not find_spec("mcp"):
         raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")

@@ -138,9 +138,9 @@ def command(
     """Serve INDEX, or folders of documents, until interrupted.
 
     The index of a folder is FOLDER.index. Its new and changed files are read while the service
-    runs, every few seconds; the first time that are all of them, and the page tells how many have
-    been read. Of several folders, the index is called NAME+NAME.index, and the folders' names can
-    be filtered by: --filter path=NAME/*
+    runs, every few seconds. On its first run every file is new, and the page tells how many
+    documents have been read. Of several folders, the index is called NAME+NAME.index, and the
+    folders' names can be filtered by: --filter path=NAME/*
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
     /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
@@ -219,8 +219,9 @@ def command(
                 actions = "search and change documents" if writable else "search"
                 notify(f"note: anyone who can reach this address can {actions}; see --key-file")
             url = f"http://{_in_url(host)}:{port}/"
-            count = plural(len(searcher.index), "document") + " so far" * bool(folders)
-            notify(f"{count} at {url}  (stop with Ctrl-C)")
+            count = len(searcher.index)
+            so_far = " so far" if folders and not count else ""
+            notify(f"{plural(count, 'document')}{so_far} at {url}  (stop with Ctrl-C)")
             run(application(service, key, hosts, reports), listening, max_time + 5)
 
 

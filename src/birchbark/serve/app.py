@@ -65,7 +65,7 @@ def fastapi_app(service: Service, key: str | None = None, reports: Path | None =
 
     @app.get("/readyz", tags=["service"])
     def ready() -> ReadyResponse:
-        """Report that a search would be answered; 503 under overload or if the index is gone."""
+        """Report that a search would be answered; 503 under overload, or without documents."""
         service.check()
         return ReadyResponse(failing=service.failing)
 

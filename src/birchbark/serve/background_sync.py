@@ -27,8 +27,8 @@ class BackgroundSync(BackgroundThread):
     """Brings an index up to date with its folders, in a thread of its own.
 
     Attributes:
-        reading: Number of documents read from changed files so far, while that goes on or before
-            the folders have been looked at; None when the index is up to date.
+        reading: Number of documents read from new and changed files so far; 0 before the folders
+            have been looked at; None while no file is being read.
     """
 
     def __init__(

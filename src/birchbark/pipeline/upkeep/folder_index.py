@@ -31,7 +31,7 @@ SEARCHED = {
     defaults.INDEXED_FIELD: (*defaults.INDEXED_FIELD_PARTS, "path"),
     defaults.FILE_NAMES_FIELD: ("path",),
 }
-# Of documents, before they are committed: as many as before in the same sync, within these limits.
+# Of documents, before they are committed: as many as the sync has committed, within these limits.
 FEWEST_CHARACTERS, MOST_CHARACTERS = 2_000_000, 50_000_000
 FOLDER_SCHEMA = Schema(defaults.FILE_ANALYZER, fields=SEARCHED, keywords=KEYWORDS)
 
