@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def write_report(folder: Path, model: Path) -> None:
     """Write a study's report as `birchbark study run` does, and the attention page it links to."""
-    recipe = read_recipe(RECIPES / "birch-time.toml")
+    recipe = replace(read_recipe(RECIPES / "birch-time.toml"), findings="")
     hit = TopicHit("canoe", 1, 2, 1, ((0.9, "A birch canoe."),))
     topic = Topic("TIME", "BERT", "1", "birch", 0.5, 1.0, (hit,), "looked.html")
     plot = Bars("bars", "Bars", "place", "value", (1.0, 0.5))
