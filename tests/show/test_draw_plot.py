@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from birchbark.show.draw_plot import _ticks
-from birchbark.show.plot import Scatter
+from birchbark.show.draw_plot import _ticks, draw
+from birchbark.show.plot import Curves, Scatter
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,14 @@ from birchbark.show.plot import Scatter
 def test_ticks_are_round_and_few(low: float, high: float, ticks: list[float]) -> None:
     """A logarithmic axis of any length has a few round ticks."""
     assert _ticks(low, high) == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(("points", "markers"), [(20, 20), (21, 11), (96, 20)])
+def test_markers_of_a_long_curve_are_few(points: int, markers: int) -> None:
+    """A curve of many points marks some of them; the legend has one more marker."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    curve = draw(Curves("c", "C", "x", "y", {"a": tuple((float(x), 0.5) for x in range(points))}))
+    assert len(re.findall("<use[^>]*series-1", curve)) == markers + 1
 
 
 def test_pareto_front() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH = 3.7  # inches, about the width of a phone screen
 MAX_TICKS = 6  # on a logarithmic axis
+MAX_MARKERS = 20  # on a curve
 LONG_NAME = 24  # characters; with a longer name, the legend has one column
 BAND_ALPHA = 0.18  # opacity of the interval around a curve
 INK, GRID = "#010203", "#040506"
@@ -118,7 +119,8 @@ def _draw_curves(figure: Figure, axes: Axes, plot: Curves) -> None:
         if band := (plot.bands or {}).get(name):
             along, low, high = zip(*band, strict=True)
             axes.fill_between(along, low, high, color=colour, alpha=BAND_ALPHA, linewidth=0)
-        axes.plot(xs, ys, color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=name)
+        [line] = axes.plot(xs, ys, color=colour, marker=marker, markersize=4.5, linewidth=1.4)
+        line.set(label=name, markevery=-(-len(xs) // MAX_MARKERS))
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_xlabel(plot.x_axis, color=INK)
     axes.set_ylabel(plot.y_axis, color=INK)

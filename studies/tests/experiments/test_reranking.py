@@ -177,9 +177,9 @@ def test_plots(outcome: Outcome) -> None:
     assert curves.reference == 0
     assert list(curves.bands or {}) == ["both", "title"]
     for name, points in (curves.bands or {}).items():
-        for (x, y), (k, low, high) in zip(curves.series[name], points, strict=True):
-            assert x == k
-            assert low <= y <= high
+        means = dict(curves.series[name])
+        assert [k for k, _, _ in points] == [2, 5]
+        assert all(low <= means[k] <= high for k, low, high in points)
     shares = [plot for name, plot in plots.items() if name.startswith("scores-")]
     assert len(shares) == 2
     for plot in shares:
@@ -189,6 +189,22 @@ def test_plots(outcome: Outcome) -> None:
     over = plots["over-1"]
     assert isinstance(over, Curves)
     assert [x for x, _ in over.series["both"]] == [0.5]
+
+
+def test_curves_have_every_depth(outcome: Outcome, tmp_path: Path) -> None:
+    """From the first to the last depth, those that the table leaves out included."""
+    curves = {plot.name: plot for plot in outcome.plots}["depths-2-1"]
+    assert isinstance(curves, Curves)
+    first = read_run(tmp_path / "out" / "runs" / "Tiny.cosine.as-it-was.run")
+    scores, qrels = by_hand(tmp_path, "whole"), read_qrels(tmp_path / "qrels.txt")
+    before, *after = (
+        measure(qrels, rerank_top(first, scores, depth, ""), ["nDCG@10"]).means["nDCG@10"]
+        for depth in (0, 2, 3, 4, 5)
+    )
+    points = curves.series["both"]
+    assert [k for k, _ in points] == [2, 3, 4, 5]
+    assert [change for _, change in points] == pytest.approx([value - before for value in after])
+    assert len({change for _, change in points}) > 1
 
 
 def test_one_depth_has_no_curve(study: SmallStudy, tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ class RerankingSettings:
 
     Attributes:
         compared: The models by name.
-        depths: The numbers of documents to re-rank, ascending; most tables show the first.
+        depths: The numbers of documents to re-rank, ascending; most tables show the first, and
+            plots also each number between the first and the last.
         tops: The numbers of best documents per query whose grades are counted, ascending.
         highest: The highest grade.
         judged_only: The collections that are shown a second time, with unjudged documents removed

@@ -71,7 +71,25 @@ FIRST_SEED_NOTE = " Of several seeds, only the first is shown."
 
 Pair = tuple[str, str]  # model and field
 Area = tuple[float, tuple[float, float] | None]  # AUC and its interval
-Deltas = Mapping[str, Mapping[int, Difference]]  # row → depth → difference from the first stage
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """How the re-ranked runs of a first stage compare with it.
+
+    Attributes:
+        differences: Row → depth → difference from the first stage in the first measure, at the
+            depths of the settings.
+        means: Row → depth → the mean of this difference, at these depths and at each one between,
+            as far as the rankings go.
+        rows, seeds: The rows of the table with all measures at the first depth, and those of the
+            table of seeds.
+    """
+
+    differences: Mapping[str, Mapping[int, Difference]]
+    means: Mapping[str, Mapping[int, float]]
+    rows: tuple[Row, ...]
+    seeds: Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +170,16 @@ class RerankingReport:
         for judged_only in (False, True):
             for stage in self._shown(judged_only):
                 name = stage.title + (", judged documents only" if judged_only else "")
-                deltas, rows, seeds = self._differences(stage, judged_only)
+                reranked = self._reranked(stage, judged_only)
                 if self.settings.compared.seeds:
-                    groups["seeds"].append(replace(seeds, name=name))
-                groups["reranked"].append(Group(name, rows))
-                groups["depths"].append(Group(name, self._delta_rows(deltas)))
+                    groups["seeds"].append(replace(reranked.seeds, name=name))
+                groups["reranked"].append(Group(name, reranked.rows))
+                groups["depths"].append(Group(name, _delta_rows(reranked)))
                 number = len(groups["depths"])
                 if len(self.settings.depths) > 1:
-                    plots += self._delta_plots(number, name, deltas)
+                    plots += self._delta_plots(number, name, reranked)
                 else:
-                    group = Group(name, tuple(row for row in rows if row.name != RANDOM))
+                    group = Group(name, tuple(r for r in reranked.rows if r.name != RANDOM))
                     plots.append(
                         difference_dots(
                             f"differences-{number}", group, self.measures[:1], stage.first.tag
@@ -259,19 +277,17 @@ class RerankingReport:
                 plots.append(Curves(name, title, "score", "share of pairs", shares))
         return plots
 
-    def _differences(
-        self, stage: ScoredFirstStage, judged_only: bool
-    ) -> tuple[Deltas, tuple[Row, ...], Group]:
-        """Compare the re-ranked runs with the first stage.
-
-        Returns the differences in the first measure at all depths, and at the shown depth the rows
-        of the table with all measures, and those of the table of seeds.
-        """
+    def _reranked(self, stage: ScoredFirstStage, judged_only: bool) -> Reranked:
+        """Compare the re-ranked runs with the first stage."""
         if judged_only and self.settings.removed == BEFORE:
             stage = stage.without_unjudged()
+        first = self.measures[0]
         deltas: dict[str, dict[int, Difference]] = {}
+        means: dict[str, dict[int, float]] = {}
         rows: tuple[Row, ...] = ()
-        for depth in self.settings.depths:
+        longest = max(len(ranking.doc_ids) for ranking in stage.first.rankings.values())
+        every = range(self.settings.shown, min(longest, self.settings.deepest) + 1)
+        for depth in sorted({*self.settings.depths, *every}):
             runs = [stage.first, *stage.runs(depth).values()]
             shown = depth == self.settings.shown
             names = self.measures if shown else self.measures[:1]
@@ -280,13 +296,17 @@ class RerankingReport:
             )
             results = {result.tag: result for result in by_model}
             others = list(average_seeds(results, self._shown_as).values())
-            differences = compare(baseline, others, seed=self.recipe.seed)
-            for result, difference in zip(others, differences, strict=True):
-                deltas.setdefault(result.tag, {})[depth] = difference[self.measures[0]]
+            for result in others:
+                change = result.means[first] - baseline.means[first]
+                means.setdefault(result.tag, {})[depth] = change
+            if depth in self.settings.depths:
+                differences = compare(baseline, others, seed=self.recipe.seed)
+                for result, difference in zip(others, differences, strict=True):
+                    deltas.setdefault(result.tag, {})[depth] = difference[first]
             if shown:
                 rows = self.recipe.comparison(baseline.tag).rows([baseline, *others])
-                seeds = seeds_rows(stage.title, results, self._shown_as, self.measures[0])
-        return deltas, rows, seeds
+                seeds = seeds_rows(stage.title, results, self._shown_as, first)
+        return Reranked(deltas, means, rows, seeds)
 
     @property
     def _shown_as(self) -> dict[str, str]:
@@ -297,29 +317,20 @@ class RerankingReport:
             for field in self.fields
         }
 
-    def _delta_rows(self, deltas: Deltas) -> tuple[Row, ...]:
-        return tuple(
-            Row(name, tuple(Cell(d.mean, (d.low, d.high)) for d in by_depth.values()))
-            for name, by_depth in deltas.items()
-        )
-
-    def _delta_plots(self, number: int, name: str, deltas: Deltas) -> list[Plot]:
+    def _delta_plots(self, number: int, name: str, reranked: Reranked) -> list[Plot]:
         """Plot differences over depth: one plot for a single model, else one per field."""
         models = self.settings.compared.shown
         if len(models) == 1:
-            sets = {"": {field: deltas[row_name(models[0], field)] for field in self.fields}}
+            sets = {"": {field: row_name(models[0], field) for field in self.fields}}
         else:
-            sets = {
-                field: {model: deltas[row_name(model, field)] for model in models}
-                for field in self.fields
-            }
+            sets = {f: {model: row_name(model, f) for model in models} for f in self.fields}
         return [
             _depth_curves(
                 f"depths-{number}-{n}",
                 f"{name}: {field}" if field else name,
                 self.measures[0],
                 curves,
-                deltas[RANDOM],
+                reranked,
             )
             for n, (field, curves) in enumerate(sets.items(), 1)
         ]
@@ -347,19 +358,25 @@ class RerankingReport:
         return tuple(rows)
 
 
+def _delta_rows(reranked: Reranked) -> tuple[Row, ...]:
+    return tuple(
+        Row(name, tuple(Cell(d.mean, (d.low, d.high)) for d in by_depth.values()))
+        for name, by_depth in reranked.differences.items()
+    )
+
+
 def _depth_curves(
-    name: str,
-    title: str,
-    measure_name: str,
-    curves: Mapping[str, Mapping[int, Difference]],
-    random: Mapping[int, Difference],
+    name: str, title: str, measure_name: str, rows: Mapping[str, str], reranked: Reranked
 ) -> Curves:
-    """Plot differences over depth. A plot of few curves also shows intervals and random order."""
-    few = len(curves) <= MAX_BANDS  # the random order would compress a plot of many curves
-    drawn = {**curves, RANDOM: random} if few else curves
+    """Plot differences over every depth. rows: curve → row.
+
+    A plot of few curves also shows the random order, and intervals at the depths of the table.
+    """
+    few = len(rows) <= MAX_BANDS  # the random order would compress a plot of many curves
+    drawn = {**rows, RANDOM: RANDOM} if few else rows
     bands = {
-        curve: tuple((depth, d.low, d.high) for depth, d in by_depth.items())
-        for curve, by_depth in curves.items()
+        curve: tuple((depth, d.low, d.high) for depth, d in reranked.differences[row].items())
+        for curve, row in rows.items()
         if few
     }
     return Curves(
@@ -367,10 +384,7 @@ def _depth_curves(
         title,
         "documents re-ranked",
         f"difference in {measure_name}",
-        {
-            curve: tuple((depth, d.mean) for depth, d in by_depth.items())
-            for curve, by_depth in drawn.items()
-        },
+        {curve: tuple(reranked.means[row].items()) for curve, row in drawn.items()},
         reference=0.0,
         bands=bands or None,
     )
