@@ -7,9 +7,9 @@ from importlib import import_module
 import click
 
 COMMANDS = {  # name → module and function
-    "run": ("studies", "run"),
-    "list": ("studies", "list_recipes"),
-    "refresh": ("studies", "refresh"),
+    "run": ("run_recipe", "run"),
+    "list": ("list_recipes", "list_recipes"),
+    "refresh": ("refresh_results", "refresh"),
     "title-pairs": ("title_pairs", "title_pairs"),
     "reformulate": ("reformulate", "reformulate"),
     "attention": ("attention", "draw_attention"),

@@ -1,26 +1,21 @@
-"""`birchbark study run`, `list` and `refresh`: how are the tables of a paper reproduced?"""
+"""`birchbark study run`: how are the tables of a paper reproduced?"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from birchbark import BirchbarkError, InputError, defaults
-from birchbark.cli.console import notify, print_json
-from birchbark.cli.options import PATH, data_option, json_option, option, replace_option
+from birchbark.cli.console import notify
+from birchbark.cli.options import PATH, data_option, option, replace_option
 from birchbark.cli.progress_lines import in_words
-from birchbark.errors import ArtifactError
 from birchbark.show.plural import plural
+from birchbark_studies.cli.listings import listings
 from birchbark_studies.on_cluster import TrainsOnCluster
-from birchbark_studies.recipe_folder import RECIPES, recipe_path
-
-if TYPE_CHECKING:
-    from birchbark_studies.listing import Listing
+from birchbark_studies.recipe_folder import recipe_path
 
 
 @click.command(
@@ -109,13 +104,13 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
     from birchbark_studies.run import run_study
     from birchbark_studies.staleness import PUBLISHED
 
-    listings = list(_listings(folder, root))
+    recipes = list(listings(folder, root))
     due = [
         item
-        for item in listings
+        for item in recipes
         if item.state in (State.STALE, State.NO_RESULTS) and item.reasons != (PUBLISHED,)
     ]
-    for item in listings:
+    for item in recipes:
         if item.reasons == (PUBLISHED,):
             notify(f"{item.recipe.name}: {PUBLISHED}")
         if item.state is State.DAMAGED:
@@ -161,107 +156,3 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
             click.echo(line)
     if failed:
         raise BirchbarkError(f"{plural(failed, 'study')} failed")
-
-
-@click.command(
-    "list",
-    epilog="Example: birchbark study list; with files: birchbark study list --files recipes",
-    short_help="List recipes and what they need.",
-)
-@click.argument("folder", type=PATH, required=False)
-@data_option
-@option("--files", is_flag=True, help="Also list all files and models that each recipe needs.")
-@json_option
-def list_recipes(folder: Path | None, data: Path | None, files: bool, as_json: bool) -> None:
-    """List the recipes in FOLDER (by default, the papers'), and what each of them lacks.
-
-    Results in FOLDER/results/NAME are current if the recipe, its models and its data are those that
-    they were measured with and they show its published figures, stale if one of these has changed,
-    and unchecked if some are not here.
-    """
-    from birchbark.collection.data_files import DATA_VARIABLE, find_data_root
-
-    folder = _recipe_folder(folder)
-    root = find_data_root(data)
-    unknown = f"no data root: set one with --data DIR or {DATA_VARIABLE}"
-    notify(f"data root: {root}" if root else unknown)
-    listings = list(_listings(folder, root))
-    if as_json:
-        print_json(list(map(_fields, listings)))
-        return
-    width = max([0, *(len(item.recipe.name) for item in listings)])
-    for item in listings:
-        for reason in item.reasons:
-            notify(f"{item.recipe.name} is {item.state}: {reason}")
-        lacks = f"  (lacks {', '.join(item.lacking)})" if item.lacking else ""
-        click.echo(f"{item.recipe.name:{width}}  {item.state:10}  {item.recipe.title}{lacks}")
-        for name, here in item.needs.items() if files else ():
-            click.echo(f"{'':{width}}  {'here   ' if here else 'missing'}  {name}")
-
-
-def _fields(item: Listing) -> dict[str, object]:
-    return {
-        "name": item.recipe.name,
-        "title": item.recipe.title,
-        "state": item.state,
-        "reasons": item.reasons,
-        "needs": dict(item.needs),
-        "seconds": item.seconds,
-    }
-
-
-@click.command(
-    epilog="Example: birchbark study refresh",
-    short_help="Write the pages of finished results again.",
-)
-@click.argument("folder", type=PATH, required=False)
-@data_option
-def refresh(folder: Path | None, data: Path | None) -> None:
-    """Write the README.md of all results in FOLDER/results again.
-
-    By default, these are the results of the papers' recipes, in Birchbark's repository.
-
-    Title, source and findings are those that the recipe has now, with numbers from the tables;
-    results that are stale say so, and why. The figures stay those of results.json. If nothing but
-    published figures has changed, results.json gets those of the recipe, and is no longer stale.
-    """
-    from birchbark.collection.data_files import find_data_root
-    from birchbark_studies.run import README
-    from birchbark_studies.run import refresh as write_again
-
-    root = find_data_root(data)
-    finished = [item for item in _listings(_recipe_folder(folder), root) if item.results.is_dir()]
-    changed = failed = 0
-    for item in finished:
-        try:
-            if write_again(item.recipe, item.results, item.reasons):
-                click.echo(item.results / README)
-                changed += 1
-        except (InputError, ArtifactError) as fault:
-            notify(str(fault))
-            failed += 1
-    notify(f"{plural(len(finished), 'study')}, {changed} changed")
-    if failed:
-        raise ArtifactError(f"no page could be written for {plural(failed, 'study')}")
-
-
-def _recipe_folder(folder: Path | None) -> Path:
-    """Return the folder of recipes, by default this package's; InputError if there is none."""
-    folder = folder or RECIPES
-    if not folder.is_dir():
-        raise InputError("no such folder", where=str(folder), wanted="a folder of recipes")
-    return folder
-
-
-def _listings(folder: Path, root: Path | None) -> Iterator[Listing]:
-    """Yield the recipes in a folder, by name; those that cannot be read are reported."""
-    from birchbark_studies.experiments.recipe_file import read_recipe
-    from birchbark_studies.listing import list_recipe
-
-    for path in sorted(folder.glob("*.toml")):
-        try:
-            recipe = read_recipe(path)
-        except InputError as fault:
-            notify(f"{path.stem} cannot be read: {fault}")
-        else:
-            yield list_recipe(recipe, root)
