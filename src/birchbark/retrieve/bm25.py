@@ -67,7 +67,7 @@ class BM25:
         counts_all = self.idf_documents == ALL
         documents = statistics.documents if counts_all else statistics.totals.documents
         frequencies = statistics.frequencies
-        weighted = {t: w * idf(documents, frequencies.get(t, 0)) for t, w in weights.items()}
+        weighted = {t: w * bm25_idf(documents, frequencies.get(t, 0)) for t, w in weights.items()}
         floor, slope = self._norm_line(statistics)
         return Scoring(weighted, weighted, 1.0, floor, slope)
 
@@ -82,6 +82,6 @@ class BM25:
         return self.k1 * (1 - self.b), self.k1 * self.b / average
 
 
-def idf(documents: int, df: int) -> float:
+def bm25_idf(documents: int, df: int) -> float:
     """Return ln(1 + (N − df + ½)/(df + ½)). documents: N."""
     return math.log(1 + (documents - df + 0.5) / (df + 0.5))

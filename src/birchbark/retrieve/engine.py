@@ -20,7 +20,7 @@ from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
 from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
-from birchbark.retrieve.bm25 import idf
+from birchbark.retrieve.bm25 import bm25_idf
 from birchbark.retrieve.first_stage import FirstStage, model_of, rank_query
 from birchbark.retrieve.impacts import Impacts
 from birchbark.retrieve.match import Match
@@ -160,7 +160,7 @@ class IndexEngine:
         field = max(fields, key=lambda name: fields[name])
         statistics = field_statistics(self.index, field, terms)
         count, frequencies = statistics.totals.documents, statistics.frequencies
-        return {term: idf(count, frequencies.get(term, 0)) for term in terms}
+        return {term: bm25_idf(count, frequencies.get(term, 0)) for term in terms}
 
     @property
     def attachments(self) -> Mapping[str, AttachmentSchema]:

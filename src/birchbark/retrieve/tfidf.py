@@ -30,7 +30,7 @@ class TfIdf:
 
     def scoring(self, weights: Mapping[str, float], statistics: Statistics) -> Scoring:
         """Return how the query `weights` scores documents, given the statistics of the field."""
-        idfs = {term: idf(statistics, term) for term in weights}
+        idfs = {term: idf_without_smoothing(statistics, term) for term in weights}
         length = math.sqrt(math.fsum((w * idfs[t]) ** 2 for t, w in weights.items()))
         unit = {t: w * idfs[t] / length if length else 0.0 for t, w in weights.items()}
         products = {term: weight * idfs[term] for term, weight in unit.items()}
@@ -39,7 +39,9 @@ class TfIdf:
     def norms(self, field: PartField, statistics: Statistics) -> NDArray[np.float64]:
         """Return the length of each document's tf · idf vector, (documents,); infinity for 0."""
         squares = np.zeros(len(field.lengths))  # (documents,)
-        idfs = np.array([idf(statistics, term) for term in field.terms()])  # (terms,)
+        idfs = np.array(
+            [idf_without_smoothing(statistics, term) for term in field.terms()]
+        )  # (terms,)
         for begin, end in pairwise(chunk_bounds(field.list_sizes())):
             sizes, postings = field.read_lists(begin, end)
             addends = (np.repeat(idfs[begin:end], sizes) * postings.tfs) ** 2  # (postings,)
@@ -47,7 +49,7 @@ class TfIdf:
         return np.sqrt(np.where(squares > 0, squares, np.inf))
 
 
-def idf(statistics: Statistics, term: str) -> float:
+def idf_without_smoothing(statistics: Statistics, term: str) -> float:
     """Return ln(N/df), where N counts documents with any term; 0 for a term in no document."""
     df = statistics.frequencies.get(term, 0)
     return math.log(statistics.totals.documents / df) if df else 0.0
