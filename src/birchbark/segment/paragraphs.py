@@ -31,7 +31,7 @@ def segments_between(
     """
     contents, title = document.contents, document.title
     prepend = 0 < len(title.split()) < defaults.TITLE_LIMIT
-    prepend &= len(title) <= defaults.TITLE_CHARACTERS
+    prepend &= len(title) <= defaults.PREPENDED_TITLE_CHARACTERS
     begin = len(title) if prepend else 0
     prefix = f"{title}\n" if prepend else ""
     unix = contents.replace("\r\n", " \n").replace("\r", "\n")  # has the same length

@@ -45,7 +45,7 @@ class Passages:
         contents, title = document.contents, document.title
         title_words = _count_words(title)
         prepend = 0 < title_words < self.title_limit and 2 * title_words <= self.size
-        prepend &= len(title) <= defaults.TITLE_CHARACTERS
+        prepend &= len(title) <= defaults.PREPENDED_TITLE_CHARACTERS
         found = sentences(document)
         if prepend and len(found) > 1:
             prefix, found, size = f"{title}\n", found[1:], self.size - title_words

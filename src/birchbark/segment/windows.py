@@ -45,7 +45,7 @@ class Windows:
         title_words = len(document.title.split())
         prepend = 0 < title_words < min(self.title_limit, self.size - self.overlap)
         title = document.title
-        if not prepend or len(title) > defaults.TITLE_CHARACTERS:
+        if not prepend or len(title) > defaults.PREPENDED_TITLE_CHARACTERS:
             return self._cut(document, 0, self.size, "")
         return self._cut(document, len(title), self.size - title_words, f"{title}\n")
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from birchbark import defaults
 from birchbark.collection.file_readers.file import ContainedFile, Contents, Fields, File
 from birchbark.collection.file_readers.file_types import (
     FileType,
@@ -24,6 +23,7 @@ from birchbark.records import Document
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
 DIVIDE = "divide it into several files"  # remedy for one that is too much
+LONGEST_TITLE = 1000  # characters; the rest of it is text, since each answer shows the title
 LONGEST_NAME = 60  # characters of the name of a contained file, before its suffix
 
 
@@ -116,8 +116,8 @@ def _contents(file: File, kind: FileType) -> Contents | None:
 def _document(doc_id: str, fields: Fields, kind: FileType, around: _Around) -> Document:
     """Return the document with these fields; InputError if it cannot be indexed."""
     title = fields.get("title") or around.inherited.get("title", "")
-    if rest := title[defaults.TITLE_CHARACTERS :]:  # each answer shows the title
-        title = title[: defaults.TITLE_CHARACTERS]
+    if rest := title[LONGEST_TITLE:]:
+        title = title[:LONGEST_TITLE]
         fields = {**fields, "text": f"{rest}\n{fields.get('text', '')}"}
     language = "" if kind.name == "code" else language_of(fields.get("text", ""))
     known = {"language": language} if language else {}
