@@ -368,11 +368,16 @@ def test_the_page_loads_nothing_from_other_servers(client: Any) -> None:
         named = re.findall(r'(?:href|src)="(/page/[^"]+)"', text)
         named += [f"/page/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
         waiting += [name for name in named if name not in seen]
-    assert {"/page/page.js", "/page/reader.js", "/page/colours.css", "/page/attention.js"} <= seen
+    assert {
+        "/page/page.js",
+        "/page/document_dialog.js",
+        "/page/colours.css",
+        "/page/attention.js",
+    } <= seen
 
 
 @pytest.mark.parametrize(
-    "name", ["page.js", "hits.js", "reader.js", "compare.js", "api.js", "dom.js"]
+    "name", ["page.js", "hits.js", "document_dialog.js", "compare.js", "api.js", "dom.js"]
 )
 def test_scripts_never_write_html(client: Any, name: str) -> None:
     """No script writes HTML or evaluates text."""

@@ -6,7 +6,7 @@ import { clearRankings, drawLines, showChanges, showColumns, showRanking } from 
 import { element } from "./dom.js";
 import { loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
-import { closeDocument, openDocument, readDocument } from "./reader.js";
+import { closeDocument, openDocument, readDocument } from "./document_dialog.js";
 import { firstStage, NO_RESULTS, notes, notice, rankers, reading, summary } from "./status.js";
 import { chosenWeights, showWeights } from "./weights.js";
 import { welcome } from "./welcome.js";

@@ -32,11 +32,11 @@ export function notice(answer, { filtered, withoutWords }) {
 export function reading(answer, about) {
   const { exact, models } = answer, { unit } = about, read = answer.pairs - answer.embedded;
   if (!models.length) return `Ranked by ${firstStage(about)}.`;
-  const readers = list(models.map(modelName)), ranked = `ranked by ${rankedBy(answer, about, read)}`;
-  if (exact && read) return `Read ${count(read)} of ${count(answer.segments)} ${unit} with ${readers}; ${ranked}.`;
+  const names = list(models.map(modelName)), ranked = `ranked by ${rankedBy(answer, about, read)}`;
+  if (exact && read) return `Read ${count(read)} of ${count(answer.segments)} ${unit} with ${names}; ${ranked}.`;
   if (exact) return `Compared the vectors of ${counted(answer.by_vectors, "document")}; ${ranked}.`;
   const planned = answer.planned === null || read > answer.planned ? "" : `, of at most ${count(answer.planned)}`;
-  return read ? `Read ${count(read)} ${unit} so far${planned}, with ${readers}; ${ranked}.` : `Not read yet with ${readers}; ${ranked} alone.`;
+  return read ? `Read ${count(read)} ${unit} so far${planned}, with ${names}; ${ranked}.` : `Not read yet with ${names}; ${ranked} alone.`;
 }
 
 export const firstStage = about => about.first_stage.replace("bm25", "BM25").replace("rm3", "RM3").replace("tfidf", "tf-idf").replaceAll("+", " + ");
