@@ -30,7 +30,7 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.vector_match import VectorMatch
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.scorer import cut_text
+from birchbark.score.token_limits import cut_text
 from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS, WORDS, GivenModels
 

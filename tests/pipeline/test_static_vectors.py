@@ -25,7 +25,7 @@ from birchbark.records import Document
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
+from birchbark.score.vector_quantization import RoundedEmbeddingScorer
 from birchbark.segment.sentences import sentences
 from conftest import DOCUMENTS, VOCABULARY, write_static
 
@@ -122,7 +122,7 @@ def test_the_embedding_reads_the_most_promising_documents(directory: Path, ranke
     answer = search(engine, "canoe river", ranker, 5)
     assert answer.stats.embedded == 2
     assert ranker.static
-    rounded = QuantizedEmbeddingScorer(ranker.static, 8)  # type: ignore[arg-type]
+    rounded = RoundedEmbeddingScorer(ranker.static, 8)  # type: ignore[arg-type]
     unread = [hit for hit in answer.hits if not hit.scored]
     assert unread
     for hit in unread:

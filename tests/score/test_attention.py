@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from birchbark.errors import InputError
-from birchbark.score.attention_reader import attention
+from birchbark.score.attention import attention
 from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 

@@ -19,7 +19,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.token_vectors import (
     LARGEST,
     PER_SEGMENT,
-    QuantizedLateInteractionScorer,
+    RoundedLateInteractionScorer,
     max_sim,
     quantize_query,
     quantize_token_vectors,
@@ -82,7 +82,7 @@ def test_the_largest_numbers_do_not_overflow() -> None:
 @pytest.mark.parametrize("bits", [8, 4])
 def test_stored_rows_score_as_texts_do(scorer: LateInteractionScorer, bits: int) -> None:
     """Bit for bit, in any batch and order, and near the unrounded scores."""
-    quantized = QuantizedLateInteractionScorer(scorer, bits)
+    quantized = RoundedLateInteractionScorer(scorer, bits)
     token_ids = scorer.encode(TEXTS)
     scores = quantized.score("birch canoe river", token_ids)
     alone = [quantized.score("birch canoe river", [ids]) for ids in token_ids]
@@ -109,13 +109,13 @@ def test_vectors_of_4_bits_take_half_the_space(scorer: LateInteractionScorer) ->
     low, high = packed["vectors"] & 15, packed["vectors"] >> 4
     assert (np.hstack([low, high]).astype(int) - 8 == integers).all()
     assert (packed["scales"] == scales).all()
-    assert QuantizedLateInteractionScorer(scorer, 4).no_rows["vectors"].shape == (0, 8)
+    assert RoundedLateInteractionScorer(scorer, 4).no_rows["vectors"].shape == (0, 8)
 
 
 def test_what_cannot_be_stored_is_refused(scorer: LateInteractionScorer) -> None:
     """Other numbers of bits, 4 bits of an odd number of dimensions, and rows that do not add up."""
     with pytest.raises(InputError, match="expected 8 or 4, found 16"):
-        QuantizedLateInteractionScorer(scorer, 16)
+        RoundedLateInteractionScorer(scorer, 16)
     with pytest.raises(InputError, match="an even number of dimensions"):
         quantize_token_vectors(unit_vectors(0, 2, 3), 4)
     with pytest.raises(ArtifactError, match="expected 3 rows, found 2"):
@@ -129,7 +129,7 @@ def test_scores_are_on_the_scale_that_the_model_states(tmp_path: Path) -> None:
     assert isinstance(plain, LateInteractionScorer)
     token_ids = plain.encode(TEXTS)
     plain.checkpoint = replace(plain.checkpoint, scale=ScoreScale(0.25, 2.0))
-    quantized = QuantizedLateInteractionScorer(plain, 8)
+    quantized = RoundedLateInteractionScorer(plain, 8)
     scores = quantized.score("birch canoe river", token_ids)
     np.testing.assert_allclose(scores, plain.score("birch canoe river", token_ids), atol=0.008)
     assert 0 < scores.min() < scores.max() < 0.5

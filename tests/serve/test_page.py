@@ -21,7 +21,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
-from birchbark.score.attention_reader import attention
+from birchbark.score.attention import attention
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.passages import Passages
 from birchbark.show.attention_page import attention_page

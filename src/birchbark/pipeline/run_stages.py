@@ -14,7 +14,7 @@ from birchbark.pipeline.reading.reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Ranking
-from birchbark.score.scorer import cut_text
+from birchbark.score.token_limits import cut_text
 
 
 @dataclass(frozen=True, slots=True)

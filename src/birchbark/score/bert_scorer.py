@@ -12,8 +12,8 @@ from birchbark.checkpoint.single_inputs import SingleInputs
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.records import Float32s, Ids
 from birchbark.score.lazy_session import LazySession
-from birchbark.score.scorer import query_too_long
 from birchbark.score.session import OnnxSession, SessionFactory
+from birchbark.score.token_limits import query_too_long
 
 
 class BertScorer:

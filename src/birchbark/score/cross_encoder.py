@@ -8,7 +8,7 @@ import numpy as np
 
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.scorer import check_token_budget, query_too_long
+from birchbark.score.token_limits import check_token_budget, query_too_long
 
 RESERVED_QUERY_TOKENS = 64
 

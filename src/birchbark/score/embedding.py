@@ -10,7 +10,7 @@ import numpy as np
 
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
-from birchbark.score.scorer import check_token_budget
+from birchbark.score.token_limits import check_token_budget
 
 MAX_CACHED_VECTORS = 100_000
 

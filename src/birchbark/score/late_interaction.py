@@ -16,8 +16,8 @@ from birchbark.checkpoint.multi_vector import SIDES
 from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
-from birchbark.score.scorer import check_token_budget
 from birchbark.score.session import row_offsets
+from birchbark.score.token_limits import check_token_budget
 
 Key = tuple[int, bytes]  # of an input: its tokens without those that extend it, and their ids
 

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.precision import Precision
 
@@ -93,43 +92,3 @@ class DocumentScorer(Scorer, Protocol):
 def score_texts(scorer: Scorer, query: str, texts: Sequence[str]) -> Float32s:
     """Return the scores (n,) of `texts`, none of which may exceed `Scorer.token_budget`."""
     return scorer.score(query, scorer.encode(texts))
-
-
-def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
-    """Raise InputError if an encoded text has more tokens than `token_budget`."""
-    longest = max(map(len, token_ids), default=0)
-    if longest > token_budget:
-        raise InputError(
-            "segment is too long for the model",
-            wanted=f"at most {token_budget} tokens",
-            found=str(longest),
-            remedy="split it first (birchbark.segment.split_long)",
-        )
-
-
-def cut_text(scorer: Scorer, text: str, max_tokens: int | None) -> tuple[str, int]:
-    """Return the first `max_tokens` tokens of a text as text, and the number of the others.
-
-    It may be fewer tokens, since the beginning of a word or of a character may have others. It is
-    an empty text if the first character has more tokens than that. max_tokens: None to cut nothing.
-    """
-    if max_tokens is None:
-        return text, 0
-    spans = scorer.spans(text)
-    if len(spans) <= max_tokens:
-        return text, 0
-    kept = max_tokens
-    while kept and len(scorer.spans(text[: spans[kept - 1][1]])) > max_tokens:
-        kept -= 1
-    return text[: spans[kept - 1][1]] if kept else "", len(spans) - kept
-
-
-def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
-    """Return the error for a query that leaves too few tokens for a text."""
-    return InputError(
-        f"query is too long for the model: {query[:40]!r}…",
-        wanted=f"at most {max_tokens} tokens (words or parts of words)",
-        found=str(length),
-        remedy=f"shorten it, or have its beginning read: --set query_tokens={max_tokens}, or "
-        f"query_tokens={max_tokens} in Python",
-    )

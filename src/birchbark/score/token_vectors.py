@@ -19,14 +19,14 @@ from birchbark.compiled import compiled
 from birchbark.errors import ArtifactError, InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.late_interaction import LateInteractionScorer
-from birchbark.score.quantized_scorer import QuantizedScorer, QuantizedVectors
+from birchbark.score.rounded_vector_scorer import RoundedVectors, RoundedVectorScorer
 
 LARGEST = {8: 127, 4: 7}  # bits → largest integer
 PER_SEGMENT = "vectors_per_segment"  # the array by which sets of token vectors are known
 SUMS = 2**31 - 1  # sums of products are int32
 
 
-class QuantizedLateInteractionScorer(QuantizedScorer):
+class RoundedLateInteractionScorer(RoundedVectorScorer):
     """Late interaction that rounds segments' token vectors as an index stores them.
 
     The rows of a segment are the integers and the scale of each of its tokens, special tokens
@@ -45,8 +45,8 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
         scores = self.compare(query, self.quantize(token_ids))
         return np.concatenate([np.empty(0, np.float32), *scores])
 
-    def quantize(self, token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
-        """See QuantizedScorer."""
+    def quantize(self, token_ids: Sequence[Ids]) -> list[RoundedVectors]:
+        """See RoundedVectorScorer."""
         return [
             quantize_token_vectors(vectors, self.bits)
             | {PER_SEGMENT: np.array([len(vectors)], np.uint32)}
@@ -56,7 +56,7 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
     def compare(
         self, query: str, documents: Sequence[Mapping[str, NDArray[Any]]]
     ) -> list[Float32s]:
-        """See QuantizedScorer."""
+        """See RoundedVectorScorer."""
         if not documents:
             return []
         quantized = quantize_query(self._scorer.embed_query(query))
@@ -64,7 +64,7 @@ class QuantizedLateInteractionScorer(QuantizedScorer):
         return [scale.similarities(max_sim(quantized, rows)) for rows in documents]
 
 
-def quantize_token_vectors(vectors: Float32s, bits: int) -> QuantizedVectors:
+def quantize_token_vectors(vectors: Float32s, bits: int) -> RoundedVectors:
     """Quantize vectors (n, hidden) to 8 or 4 bits.
 
     Returns `vectors`, int8 (n, hidden) or uint8 (n, hidden / 2), and `scales`, float32 (n,). A byte

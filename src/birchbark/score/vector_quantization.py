@@ -18,13 +18,13 @@ from birchbark.compiled import compiled
 from birchbark.errors import InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.quantized_scorer import QuantizedScorer, QuantizedVectors
+from birchbark.score.rounded_vector_scorer import RoundedVectors, RoundedVectorScorer
 
 BITS = (16, 8)
 BLOCK = 1024  # vectors that are converted to float32 at a time, so that they stay in the cache
 
 
-def quantize_vectors(vectors: Float32s, bits: int) -> QuantizedVectors:
+def quantize_vectors(vectors: Float32s, bits: int) -> RoundedVectors:
     """Quantize vectors (n, hidden) to 16 or 8 bits.
 
     Returns the array `vectors` (n, hidden), float16 or int8, and for 8 bits also `scales`, float32
@@ -78,31 +78,31 @@ def _widen(bits: NDArray[np.uint16]) -> NDArray[np.uint32]:
     return widened
 
 
-class QuantizedEmbeddingScorer(QuantizedScorer):
+class RoundedEmbeddingScorer(RoundedVectorScorer):
     """An embedding scorer that rounds segment vectors as an index stores them.
 
     The rows of a segment are its vector, and with 8 bits its scale.
     """
 
     def __init__(
-        self, scorer: EmbeddingScorer, bits: int, reader: EmbeddingScorer | None = None
+        self, scorer: EmbeddingScorer, bits: int, embedder: EmbeddingScorer | None = None
     ) -> None:
         """Wrap `scorer`. bits: one of BITS; InputError for others.
 
-        reader: embeds segments in the scorer's place, which then only embeds queries.
+        embedder: embeds segments in the scorer's place, which then only embeds queries.
         """
         super().__init__(scorer, bits, quantize_vectors(scorer.embed([]), bits))
-        self._scorer, self._reader = scorer, reader or scorer
+        self._scorer, self._embedder = scorer, embedder or scorer
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See Scorer."""
-        quantized = quantize_vectors(self._reader.embed(token_ids), self.bits)
+        quantized = quantize_vectors(self._embedder.embed(token_ids), self.bits)
         return self._scorer.cosines(query, dequantize_vectors(quantized))
 
-    def quantize(self, token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
-        """See QuantizedScorer."""
+    def quantize(self, token_ids: Sequence[Ids]) -> list[RoundedVectors]:
+        """See RoundedVectorScorer."""
         # the vectors are on disk soon: others need the place in the scorer's cache more
-        quantized = quantize_vectors(self._reader.embed(token_ids, keep=False), self.bits)
+        quantized = quantize_vectors(self._embedder.embed(token_ids, keep=False), self.bits)
         return [
             {name: rows[i : i + 1] for name, rows in quantized.items()}
             for i in range(len(token_ids))
@@ -111,7 +111,7 @@ class QuantizedEmbeddingScorer(QuantizedScorer):
     def compare(
         self, query: str, documents: Sequence[Mapping[str, NDArray[Any]]]
     ) -> list[Float32s]:
-        """See QuantizedScorer."""
+        """See RoundedVectorScorer."""
         if not documents:
             return []
         joined = {name: np.concatenate([rows[name] for rows in documents]) for name in self.no_rows}

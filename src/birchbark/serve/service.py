@@ -23,9 +23,9 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.update_index import AddedDocuments
 from birchbark.records import Document
-from birchbark.score.attention_reader import AttentionReader
+from birchbark.score.attention import AttentionModel
 from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.scorer import cut_text
+from birchbark.score.token_limits import cut_text
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
@@ -144,7 +144,7 @@ class Service:
         self._vectors_seconds = 0.0  # mean time to answer by stored vectors, without waiting
         self._active_writes = 0
         self._attention_lock = Lock()
-        self._attention: AttentionReader | None = None
+        self._attention: AttentionModel | None = None
 
     @property
     def model(self) -> str | None:
@@ -358,10 +358,10 @@ class Service:
         def read(remaining: float, on_batch: Callable[[], None]) -> dict[str, Any]:
             with self._attention_lock:
                 if self._attention is None:
-                    self._attention = AttentionReader(checkpoint)
+                    self._attention = AttentionModel(checkpoint)
             ranker = self.searcher.rankers[0]
             read_query, _ = cut_text(ranker.scorer, query, ranker.query_tokens)
-            return attention_data(self._attention.read(read_query, text))
+            return attention_data(self._attention.attend(read_query, text))
 
         return await self._run_scoring(read)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from birchbark.records import Float32s
-from birchbark.score.attention_reader import QUERY, TEXT, Attention
+from birchbark.score.attention import QUERY, TEXT, Attention
 from birchbark.show.draw_plot import colours
 from birchbark.show.page import load_template
 

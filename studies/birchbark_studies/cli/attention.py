@@ -25,7 +25,7 @@ from birchbark.cli.options import PATH, option, replace_option
 def draw_attention(query: str, text: str, model: str, output: Path, replace: bool) -> None:
     """Draw a model's attention in each layer and head when it scores TEXT for QUERY."""
     from birchbark.artifact import new_file, refuse_existing
-    from birchbark.score.attention_reader import attention
+    from birchbark.score.attention import attention
     from birchbark.show.attention_page import attention_page
 
     refuse_existing(output, replace=replace)

@@ -23,7 +23,7 @@ from birchbark.pipeline.reading.reader import RankerReaders
 from birchbark.pipeline.reading.schedule import Progress, Rules, complete, next_step
 from birchbark.pipeline.reading.steps import Steps
 from birchbark.records import Ranking
-from birchbark.score.scorer import cut_text
+from birchbark.score.token_limits import cut_text
 
 
 class TopKScoring:

@@ -25,11 +25,11 @@ from birchbark.pipeline.stored.vector_scorer import (
     bi_encoder,
     fast_copy,
     is_static,
-    quantized_scorer,
+    rounded_vector_scorer,
 )
 from birchbark.records import Document, Ids, Segment
 from birchbark.score.bert_scorer import BiEncoderScorer
-from birchbark.score.quantized_scorer import QuantizedVectors
+from birchbark.score.rounded_vector_scorer import RoundedVectors
 from birchbark.score.scorer import LoadScorer, Scorer
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name, splitter_version
 from birchbark.segment.split_long import Encoded, split_long
@@ -99,23 +99,23 @@ def precompute_vectors(
     An embedding has a vector per segment, late interaction one per token. A segment that exceeds
     the token budget is several chunks.
 
-    model: see `precompute_tokens`. bits, fast: see `quantized_scorer`. batch_tokens: approximate
-    number of tokens that are embedded in one call. on_batch: called before each of these calls, and
-    before each document is split; an exception that it raises ends the computation. Raises
-    InputError if the scorer computes no vectors.
+    model: see `precompute_tokens`. bits, fast: see `rounded_vector_scorer`. batch_tokens: the
+    approximate number of tokens that are embedded in one call. on_batch: called before each of
+    these calls, and before each document is split; an exception that it raises ends the
+    computation. Raises InputError if the scorer computes no vectors.
     """
     encoder = bi_encoder(scorer)
     if encoder is None:
         raise InputError(f"{scorer.name} computes no vectors", wanted="an embedding model")
-    quantized, token_budget = quantized_scorer(encoder, bits, fast), encoder.token_budget("")
+    quantized, token_budget = rounded_vector_scorer(encoder, bits, fast), encoder.token_budget("")
     empty = quantized.no_rows
     forms = {array: RowForm(a.dtype.name, a.shape[1:]) for array, a in empty.items()}
     forms["spans"] = SPANS
 
-    def embed(token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
+    def embed(token_ids: Sequence[Ids]) -> list[RoundedVectors]:
         lengths = [len(ids) for ids in token_ids]
         order = np.argsort(lengths, kind="stable")  # inputs of equal length run together
-        packed = list[QuantizedVectors]()
+        packed = list[RoundedVectors]()
         for begin, end in batches_of_tokens([lengths[i] for i in order], batch_tokens):
             on_batch()
             packed += quantized.quantize([token_ids[i] for i in order[begin:end]])

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from birchbark.score.bert_scorer import BiEncoderScorer
-from birchbark.score.quantized_scorer import QuantizedScorer
-from birchbark.score.scorer import cut_text, score_texts
+from birchbark.score.rounded_vector_scorer import RoundedVectorScorer
+from birchbark.score.scorer import score_texts
+from birchbark.score.token_limits import cut_text
 
 TEXTS = 50
 QUERY_TOKENS = 16  # at the beginning of each text; these are the queries
@@ -30,7 +31,7 @@ class RoundingError(NamedTuple):
 
 
 def rounding_error(
-    scorer: BiEncoderScorer, quantized: QuantizedScorer, texts: Iterable[str]
+    scorer: BiEncoderScorer, quantized: RoundedVectorScorer, texts: Iterable[str]
 ) -> RoundingError:
     """Score the first TEXTS distinct texts, for their beginnings as queries, by both scorers.
 

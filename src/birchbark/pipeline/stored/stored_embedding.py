@@ -16,7 +16,8 @@ from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 from birchbark.pipeline.stored.vector_sets import searched_sets, vector_sets
 from birchbark.records import Float32s
 from birchbark.score.embedding import EmbeddingScorer
-from birchbark.score.scorer import Scorer, cut_text
+from birchbark.score.scorer import Scorer
+from birchbark.score.token_limits import cut_text
 from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.by_name import parse_segmenter
 

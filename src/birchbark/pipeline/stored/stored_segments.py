@@ -16,7 +16,7 @@ from birchbark.pipeline.stored.precompute import (
     has_config,
     tokens_config,
 )
-from birchbark.pipeline.stored.vector_scorer import bi_encoder, quantized_scorer
+from birchbark.pipeline.stored.vector_scorer import bi_encoder, rounded_vector_scorer
 from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.retrieve.engine import DocumentStore
@@ -65,7 +65,9 @@ class PrecomputedSegments:
         name = encoder and fitting_set(store.attachments, encoder, segmenter)
         if encoder and name and (vectors := store.attachment(name)):
             self._vectors = vectors
-            self.scorer = self._rounded = quantized_scorer(encoder, vectors.schema.config["bits"])
+            self.scorer = self._rounded = rounded_vector_scorer(
+                encoder, vectors.schema.config["bits"]
+            )
 
     @property
     def vectors(self) -> Attachment | None:

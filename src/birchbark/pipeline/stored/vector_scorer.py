@@ -7,10 +7,10 @@ from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.precision import Precision, fastest_precision
-from birchbark.score.quantized_scorer import QuantizedScorer
+from birchbark.score.rounded_vector_scorer import RoundedVectorScorer
 from birchbark.score.scorer import LoadScorer, Scorer
-from birchbark.score.token_vectors import QuantizedLateInteractionScorer
-from birchbark.score.vector_quantization import QuantizedEmbeddingScorer
+from birchbark.score.token_vectors import RoundedLateInteractionScorer
+from birchbark.score.vector_quantization import RoundedEmbeddingScorer
 from birchbark.score_cache.cached_scorer import uncached
 
 
@@ -45,9 +45,9 @@ def fast_copy(model: str, load: LoadScorer) -> Scorer | None:
     return None if precision is Precision.FP32 else load(model, precision=precision)
 
 
-def quantized_scorer(
+def rounded_vector_scorer(
     scorer: BiEncoderScorer, bits: int | None = None, fast: Scorer | None = None
-) -> QuantizedScorer:
+) -> RoundedVectorScorer:
     """Return `scorer` with its vectors rounded as an index stores them.
 
     bits: per number. 16 or 8 for vectors of segments, by default 16, of a static embedding 8; 8 or
@@ -56,10 +56,10 @@ def quantized_scorer(
     """
     if isinstance(scorer, EmbeddingScorer):
         usual = defaults.STATIC_BITS if is_static(scorer) else defaults.VECTOR_BITS
-        reader = embedding_scorer(fast) if fast else None
-        return QuantizedEmbeddingScorer(scorer, usual if bits is None else bits, reader)
+        embedder = embedding_scorer(fast) if fast else None
+        return RoundedEmbeddingScorer(scorer, usual if bits is None else bits, embedder)
     if isinstance(scorer, LateInteractionScorer):
-        return QuantizedLateInteractionScorer(
+        return RoundedLateInteractionScorer(
             scorer, defaults.TOKEN_VECTOR_BITS if bits is None else bits
         )
     raise TypeError(f"no vectors of {type(scorer).__name__} are stored")

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from birchbark import InputError
-from birchbark.score.scorer import Scorer, cut_text
+from birchbark.score.scorer import Scorer
+from birchbark.score.token_limits import cut_text
 from birchbark.section import Section
 from birchbark.show.table import Column
 from birchbark_studies.collections import TestCollection

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from birchbark import InputError
 from birchbark.evaluate.measures import Results
-from birchbark.score.attention_reader import attention
+from birchbark.score.attention import attention
 from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns

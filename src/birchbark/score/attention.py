@@ -39,7 +39,7 @@ class Attention:
     score: float
 
 
-class AttentionReader:
+class AttentionModel:
     """Runs a cross-encoder and returns its attention weights."""
 
     def __init__(self, checkpoint: Checkpoint, precision: Precision = Precision.FP32) -> None:
@@ -66,7 +66,7 @@ class AttentionReader:
             model.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
         self._session = open_graph(model.SerializeToString(), self._weights)
 
-    def read(self, query: str, text: str) -> Attention:
+    def attend(self, query: str, text: str) -> Attention:
         """Return the attention when scoring `text` for `query`; InputError if they are too long."""
         query_ids, text_ids = self._tokenizer.encode([query, text])
         if len(query_ids) + len(text_ids) > self._token_budget:
@@ -97,7 +97,7 @@ def attention(
     Raises InputError if the model is no cross-encoder or if the texts are too long. For a model
     that cannot be opened, raises what `load_scorer` raises.
     """
-    return AttentionReader(Checkpoint.open(locate(model), model), precision).read(query, text)
+    return AttentionModel(Checkpoint.open(locate(model), model), precision).attend(query, text)
 
 
 def _token_names(tokenizer: CheckpointTokenizer, ids: Ids) -> tuple[str, ...]:

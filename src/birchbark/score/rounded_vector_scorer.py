@@ -1,4 +1,4 @@
-"""Which methods must a scorer have whose segment vectors an index can store?"""
+"""Which methods must a scorer have that rounds its vectors as an index stores them?"""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BiEncoderScorer
 
-QuantizedVectors = dict[str, NDArray[Any]]  # array name → rows
+RoundedVectors = dict[str, NDArray[Any]]  # array name → rows
 
 
-class QuantizedScorer(ABC):
+class RoundedVectorScorer(ABC):
     """A bi-encoder that rounds segment vectors as an index stores them. See Scorer.
 
     A score must not depend on whether a vector was stored or has just been computed, so newly
@@ -25,7 +25,7 @@ class QuantizedScorer(ABC):
         no_rows: The arrays of `quantize` with zero rows each.
     """
 
-    def __init__(self, scorer: BiEncoderScorer, bits: int, no_rows: QuantizedVectors) -> None:
+    def __init__(self, scorer: BiEncoderScorer, bits: int, no_rows: RoundedVectors) -> None:
         """Wrap `scorer`. bits: bits per number of a vector. no_rows: see above."""
         self.name, self.kind = scorer.name, scorer.kind
         self.encoding, self.vocabulary = scorer.encoding, scorer.vocabulary
@@ -43,7 +43,7 @@ class QuantizedScorer(ABC):
         """See Scorer."""
 
     @abstractmethod
-    def quantize(self, token_ids: Sequence[Ids]) -> list[QuantizedVectors]:
+    def quantize(self, token_ids: Sequence[Ids]) -> list[RoundedVectors]:
         """Return the rows that an index stores for each encoded text.
 
         InputError if a text is too long.
