@@ -103,6 +103,18 @@ def test_search_equals_rerank(engine: IndexEngine, run: Run) -> None:
     assert not search(engine, QUERIES[0].text, stages(), budget=1e-9).stats.exact
 
 
+def test_a_hit_says_which_stage_its_score_is_from(engine: IndexEngine, run: Run) -> None:
+    """Down to the depth of each stage: within these, scores fall; across them they need not."""
+    for query in QUERIES:
+        hits = search(engine, query.text, stages(), top=33).hits
+        count = len(run.rankings[query.query_id])
+        of_stages = [3] * 6 + [2] * 6 + [1] * 13 + [0] * 15
+        assert [hit.stage for hit in hits] == of_stages[: min(count, 33)]
+        for number in range(4):
+            scores = [hit.score for hit in hits if hit.stage == number]
+            assert scores == sorted(scores, reverse=True)
+
+
 @pytest.mark.parametrize("order", [*permutations(range(3))])
 @pytest.mark.parametrize("top", [1, 4, 8, 17, 33])
 def test_top_is_the_head_of_the_full_ranking(

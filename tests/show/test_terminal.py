@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,13 +17,13 @@ from birchbark.show.terminal import _passage, show_hits
 DOCUMENT = Document("canoe", {"title": "Birch canoe", "text": "It rides\n the   river."})
 SEGMENT = Segment("canoe", 12, 34, "It rides\n the   river.")
 MARKS = ((16, 21),)
-READ = Hit(DOCUMENT, 0.9, 0.2, 0.4, (Evidence(SEGMENT, 1.0, 0.4, MARKS),), 0.3)
+READ = Hit(DOCUMENT, 0.9, 0.2, 0.4, (Evidence(SEGMENT, 1.0, 0.4, MARKS),), 0.3, stage=1)
 UNREAD = Hit(DOCUMENT, 0.5, 0.2, 0.0, (), 0.3, scored=False, snippet=Snippet(SEGMENT, MARKS))
 
 
 def test_hits_show_evidence_or_snippet(capsys: pytest.CaptureFixture[str]) -> None:
     """White space is one blank, the components of the score add up, and a file has no styles."""
-    show_hits([READ, UNREAD], "cross-encoder")
+    show_hits([READ, UNREAD], ["cross-encoder"])
     assert capsys.readouterr().out.splitlines() == [
         " 1. canoe  0.900 = 0.200 first stage + 0.300 embedding + 0.400 cross-encoder",
         "    Birch canoe",
@@ -30,6 +31,18 @@ def test_hits_show_evidence_or_snippet(capsys: pytest.CaptureFixture[str]) -> No
         " 2. canoe  0.500 = 0.200 first stage + 0.300 embedding; not read",
         "    Birch canoe",
         "    It rides the river.",
+    ]
+
+
+def test_hits_of_several_stages_name_theirs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of each model has its name, and what a stage got from the one before it, too."""
+    hits = [replace(READ, stage=2), READ, replace(UNREAD, stage=0)]
+    show_hits(hits, ["cosine", "cross-encoder"])
+    headings = [line for line in capsys.readouterr().out.splitlines() if " canoe  " in line]
+    assert headings == [
+        " 1. canoe  0.900 = 0.200 stage 1 + 0.300 embedding + 0.400 cross-encoder; stage 2 of 2",
+        " 2. canoe  0.900 = 0.200 first stage + 0.300 embedding + 0.400 cosine; stage 1 of 2",
+        " 3. canoe  0.500 = 0.200 first stage + 0.300 embedding; not read",
     ]
 
 

@@ -78,7 +78,7 @@ def command(directory: Path, model: str) -> None:
     query = next(query for query in queries if query.query_id == SHOWN_QUERY)
     click.echo(f"\n“{query.text}”: the best hits, and the sentences that show what they say\n")
     answer = search(IndexEngine(index, with_rm3), query.text, ranker, top=5)
-    show_hits(answer.hits, ranker.scorer.kind)
+    show_hits(answer.hits, [ranker.scorer.kind])
     notify(f"\n{time.perf_counter() - started:.0f} s in total. Try a query of your own:")
     notify(f'  birchbark search {directory / "index"} "wait until all workers are done"')
 

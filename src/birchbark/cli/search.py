@@ -162,4 +162,4 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
         for hit in answer.hits:
             click.echo(printable_json(hit_fields(hit) | of_answer))
     else:
-        show_hits(answer.hits, rankers[-1].scorer.kind if rankers else "")
+        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers])

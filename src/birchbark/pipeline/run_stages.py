@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,18 +21,20 @@ from birchbark.score.token_limits import cut_text
 class StageResult:
     """The result of one stage for one query.
 
-    best: the best scored documents. compared: None if no documents were compared.
+    best: the best scored documents. stage: the stage's number, beginning at 1. compared: None if no
+    documents were compared.
     """
 
     best: Ranking
     stats: SearchStats
     scoring: TopKScoring
+    stage: int
     compared: ComparedHits | None = None
 
     def hits(self) -> list[Hit]:
         """Return all hits of the stage with their evidence, best first."""
-        hits = self.scoring.hits()
-        return [*self.compared.hits, *hits[len(self.compared.hits) :]] if self.compared else hits
+        hits, compared = self.scoring.hits(), self.compared.hits if self.compared else ()
+        return [replace(hit, stage=self.stage) for hit in (*compared, *hits[len(compared) :])]
 
 
 def run_stage(
@@ -42,17 +44,18 @@ def run_stage(
     top: int,
     deadline: Deadline | None = None,
     on_progress: Callable[[StageResult], object] = lambda result: None,
+    stage: int = 1,
 ) -> StageResult:
     """Find the `top` best candidates, and compare the best of them if the ranker has a duo model.
 
     Nothing is compared if time did not suffice for scoring. on_progress: called with the result so
-    far whenever documents were scored.
+    far whenever documents were scored. stage: see StageResult.
     """
     duo = readers.ranker.duo
     scoring = TopKScoring(readers, query, candidates, max(top, duo.depth) if duo else top)
 
     def result() -> StageResult:
-        return StageResult(scoring.best(), scoring.stats, scoring)
+        return StageResult(scoring.best(), scoring.stats, scoring, stage)
 
     scoring.run(deadline, lambda: on_progress(result()))
     if not duo or not scoring.stats.exact or len(candidates) < 2:
@@ -61,8 +64,8 @@ def run_stage(
     compared = compare_hits(duo, cut, scoring.hits(duo.depth), deadline)
     stats = scoring.stats + compared.stats
     if not compared.stats.exact:
-        return StageResult(scoring.best(), stats, scoring)
-    return StageResult(_by_comparison(compared, scoring.best()), stats, scoring, compared)
+        return StageResult(scoring.best(), stats, scoring, stage)
+    return StageResult(_by_comparison(compared, scoring.best()), stats, scoring, stage, compared)
 
 
 def run_stages(
@@ -85,8 +88,8 @@ def run_stages(
     """
     ranking = candidates
     results: list[StageResult] = []
-    for number, stage_readers in enumerate(readers):
-        later_depths = [later.ranker.depth for later in readers[number + 1 :]]
+    for number, stage_readers in enumerate(readers, 1):
+        later_depths = [later.ranker.depth for later in readers[number:]]
         needed = max(top, *later_depths) if top and later_depths else top
         depth = stage_readers.ranker.depth
         head = ranking.head(depth)
@@ -94,7 +97,7 @@ def run_stages(
         def report(result: StageResult, before: Ranking = ranking) -> None:
             on_progress(before, [*results, result])
 
-        result = run_stage(stage_readers, query, head, needed or depth, deadline, report)
+        result = run_stage(stage_readers, query, head, needed or depth, deadline, report, number)
         results.append(result)
         if not result.stats.exact:
             break

@@ -197,6 +197,11 @@ class HitResponse(BaseModel):
     compared: float | None = Field(
         description="Score from pairwise comparisons with other hits; null if not compared."
     )
+    stage: int = Field(
+        description="The number of the stage that the score is from: its place in `models`, "
+        "beginning at 1; 0 for the first stage. Hits of a later stage come before those of an "
+        "earlier one, whatever their scores."
+    )
     scored: bool = Field(
         description="False if the model has read nothing of the document, because of the reading "
         "plan or for lack of time; such a hit has no evidence."
@@ -297,8 +302,12 @@ class SearchResponse(BaseModel):
         description="Whether the hits are the same as without a time budget; false if time or "
         "capacity did not suffice for everything that the reading plan asks for."
     )
-    candidates: int = Field(description="Number of candidates from the first stage.")
-    scored: int = Field(description="Number of candidates that the model has read, or part of it.")
+    candidates: int = Field(
+        description="Number of documents that a stage could read, added up over the stages."
+    )
+    scored: int = Field(
+        description="Number of these documents that the models have read, or part of them."
+    )
     pairs: int = Field(
         description="Number of segments read by a model or found in the cache, including those "
         "read by the embedding."

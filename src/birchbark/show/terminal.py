@@ -139,15 +139,15 @@ def _p(p: float | None) -> str:
     return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 
-def show_hits(hits: Sequence[Hit], model: str = "") -> None:
+def show_hits(hits: Sequence[Hit], models: Sequence[str] = ()) -> None:
     """Print each hit with the components of its score, and its evidence or its snippet.
 
-    Terms of the query are bold in a terminal. model: what the share of the main scorer is called;
-    not shown without one.
+    Terms of the query are bold in a terminal. models: what the share of the main scorer is called,
+    for each stage; of several stages, each hit names the one that its score is from.
     """
     out = console()
     for rank, hit in enumerate(hits, 1):
-        out.print(_heading(rank, hit, model))
+        out.print(_heading(rank, hit, models))
         if hit.document.title:
             out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
         if hit.copies:
@@ -164,19 +164,21 @@ def show_hits(hits: Sequence[Hit], model: str = "") -> None:
             out.print(Text("    ") + text, no_wrap=True, overflow="ellipsis")
 
 
-def _heading(rank: int, hit: Hit, model: str) -> Text:
+def _heading(rank: int, hit: Hit, models: Sequence[str]) -> Text:
     """Return the rank, id and score of a hit, with the components of the score."""
     heading = Text(f"{rank:>2}. ", style="bold")
     heading.append(_line(hit.document.doc_id), style="bold cyan")
     heading.append(f"  {hit.score:.3f}", style="bold")
     if hit.segments or hit.embedding:
         parts = (
-            ("first stage", hit.first_stage),
+            (f"stage {hit.stage - 1}" if hit.stage > 1 else "first stage", hit.first_stage),
             ("embedding", hit.embedding),
-            (model, hit.evidence),
+            (dict(enumerate(models, 1)).get(hit.stage, ""), hit.evidence),
         )
         shown = [f"{value:.3f} {name}" for name, value in parts if value]
         heading.append(f" = {' + '.join(shown)}", "dim")
+    if hit.stage and len(models) > 1:
+        heading.append(f"; stage {hit.stage} of {len(models)}", "dim")
     if not hit.scored:
         heading.append("; not read", "dim")
     if hit.compared is not None:

@@ -90,6 +90,9 @@ class Hit:
             scorer has read nothing of it, or is not a cross-encoder with an embedding beside it.
         copies: Ids of documents that are equal but for where they are, and would follow as hits.
             Defaults to ().
+        stage: The number of the re-ranking stage that the score is from, beginning at 1; 0 (the
+            default) if it is the first stage's. Hits of a later stage come before those of an
+            earlier one, whatever their scores: the two are not on one scale.
     """
 
     document: Document
@@ -103,6 +106,7 @@ class Hit:
     snippet: Snippet | None = None
     probability: float | None = None
     copies: tuple[str, ...] = ()
+    stage: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class SearchStats:
     """How much was scored for one query; with several stages, the sums over the stages.
 
     Attributes:
-        candidates: Number of candidates, down to the depth.
+        candidates: Number of candidates, down to the depth; a document counts once for each stage.
         scored: Number of candidates with a known score.
         pairs: Number of distinct query–segment pairs scored by a model or found in a cache.
         embedded: Number of these pairs that the embedding scored, without stored vectors.

@@ -34,6 +34,7 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
         "evidence": hit.evidence,
         "embedding": hit.embedding,
         "compared": hit.compared,
+        "stage": hit.stage,
         "scored": hit.scored,
         "probability": hit.probability,
         "copies": hit.copies,

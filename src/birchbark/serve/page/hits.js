@@ -32,7 +32,7 @@ function drawHits(list, answer, about, firstStageRanks, open) {
   const focused = document.activeElement, existing = new Map([...list.children].map(item => [item.dataset.id, item]));
   const oldTops = new Map([...existing].map(([id, item]) => [id, item.getBoundingClientRect().top]));
   const maxScore = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
-  const settings = { about, firstStageRanks, maxScore: answer.max_score ?? maxScore };
+  const settings = { about, firstStageRanks, maxScore: answer.max_score ?? maxScore, stages: answer.models.length };
   const items = answer.hits.map((hit, index) => {
     const answers = index === 0 && hit.score === maxScore && hit.probability >= LIKELY && canAnswer(hit);
     return update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, { ...settings, rank: index + 1, answers });
@@ -65,7 +65,7 @@ function createItem(hit, open) {
 }
 
 // answers: whether the hit's best sentence is shown as the answer to the query.
-function update(item, hit, { about, firstStageRanks, maxScore, rank, answers }) {
+function update(item, hit, { about, firstStageRanks, maxScore, stages, rank, answers }) {
   const content = JSON.stringify([hit, rank, answers, firstStageRanks.get(hit.doc_id), maxScore]);
   if (item.content === content) return item;
   [item.content, item.hit, item.className] = [content, hit, hit.scored ? "" : "unscored"];
@@ -76,7 +76,7 @@ function update(item, hit, { about, firstStageRanks, maxScore, rank, answers }) 
   item.querySelector(".source").replaceChildren(...source(hit, about));
   item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit, answers) : snippet(hit)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
-  item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore));
+  item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore, stages));
   return item;
 }
 
@@ -95,7 +95,8 @@ function rankChange(oldRank, rank, shown) {
 }
 
 const PARTS = [["first-stage", "match", "first_stage"], ["embedding", "embedding", "embedding"], ["evidence-part", "evidence", "evidence"]];
-const partsOf = hit => PARTS.map(([kind, name, key]) => [kind, name, hit[key]]).filter(([, , value]) => value > 0);
+const nameOf = (hit, name) => name === "match" && hit.stage > 1 ? `stage ${hit.stage - 1}` : name;
+const partsOf = hit => PARTS.map(([kind, name, key]) => [kind, nameOf(hit, name), hit[key]]).filter(([, , value]) => value > 0);
 
 function bar(hit, maxScore) {
   return element("span", { class: "bar", "aria-hidden": "true" },
@@ -103,13 +104,13 @@ function bar(hit, maxScore) {
 }
 
 // The sum that is the score, where 100 is the most that a document can have, and what each passage contributes.
-function explanation(hit, maxScore) {
+function explanation(hit, maxScore, stages) {
   const percent = value => Math.round(100 * value / maxScore);
   const named = partsOf(hit).map(([kind, name, value]) => ({ kind, name, points: percent(value) }));
   const largest = named.toSorted((a, b) => b.points - a.points)[0];
   if (largest) largest.points += percent(hit.score) - named.reduce((sum, { points }) => sum + points, 0);  // so that the rounded parts add up
   const parts = named.map(({ kind, name, points }) => element("span", {}, element("span", { class: `key ${kind}`, "aria-hidden": "true" }), `${name} ${points}`));
-  const sum = element("p", {}, `Score ${percent(hit.score)} of 100`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model");
+  const sum = element("p", {}, `Score ${percent(hit.score)} of 100`, ...parts.flatMap((part, index) => [index ? " + " : " = ", part]), hit.scored ? "" : "; not read by the model", stages > 1 && hit.stage ? `; by stage ${hit.stage} of ${stages}` : "");
   const rows = hit.segments.map(segment => element("p", { class: "segment-score" }, `${percent(segment.score * segment.weight)} from a probability of relevance of ${formatScore(segment.score)}: `, beginning(segment.text.trim())));
   return [sum, ...(rows.length ? [element("p", {}, "The evidence, by passage:"), ...rows] : [])];
 }
