@@ -238,11 +238,12 @@ def build(
         of_parts = [part.fields[number] for part in index.parts]
         if all(part.first_term == part.end_term for part in of_parts):
             notify(f"note: no document has the field {name}, which is to be {use}")
-    totals = index.totals(index.fields[0])
-    notify(
-        f"indexed {plural(len(index), 'document')}, {plural(totals.tokens, 'token')}, in "
-        f"{directory}"
-    )
+    of_words = [name for name in index.fields if name not in index.weighted]
+    counts = [plural(len(index), "document")]
+    for name in of_words:
+        tokens = plural(index.totals(name).tokens, "token")
+        counts.append(tokens if len(of_words) == 1 else f"{tokens} of {name}")
+    notify(f"indexed {', '.join(counts)}, in {directory}")
     report_intake(intake)
     if precomputations:
         attach_and_report(directory, precomputations)
