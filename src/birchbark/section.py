@@ -244,8 +244,8 @@ def with_settings(
 
     values: contents of the TOML file at `path`. settings: dotted key → new value; in an array of
     tables, a key selects a table by its `name`: "data.mb.weight" sets the weight of the [[data]]
-    named mb. path: the file, for error messages. Missing tables are created. Raises InputError for
-    a key that does not lead to a table.
+    named mb. None removes the key. path: the file, for error messages. Missing tables are created.
+    Raises InputError for a key that does not lead to a table.
     """
     tables = copy.deepcopy(dict(values))
     for key, value in settings.items():
@@ -261,7 +261,7 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) ->
             items = (item for item in table if isinstance(item, dict) and item.get("name") == key)
             table = next(items, None)
         else:
-            table = table.setdefault(key, {})
+            table = table.get(key, {}) if value is None else table.setdefault(key, {})
         if not isinstance(table, dict | list):
             raise InputError(
                 f"{key} is not a table",
@@ -270,4 +270,7 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, where: str) ->
             )
     if not isinstance(table, dict):
         raise InputError(f"{last} is not a setting", where=where)
-    table[last] = value
+    if value is None:
+        table.pop(last, None)
+    else:
+        table[last] = value

@@ -77,6 +77,30 @@ def test_settings_replace_what_the_file_says(tmp_path: Path) -> None:
     assert read_ranker() == (FirstStageOptions(), [StageOptions()])
 
 
+def test_none_restores_the_default(tmp_path: Path) -> None:
+    """The file's value does not count; what it does not set is not created, such as RM3."""
+    (tmp_path / "r.toml").write_text(
+        "[first_stage]\nk1 = 1.5\nb = 0.3\nrm3 = { terms = 5 }\n[[stage]]\ndepth = 7\n"
+    )
+    unset = {"first_stage.k1": None, "first_stage.rm3.terms": None, "depth": None}
+    first_stage, stages = read_ranker(tmp_path / "r.toml", unset)
+    assert first_stage == FirstStageOptions(b=0.3, rm3=RM3())
+    assert stages == [StageOptions()]
+    assert read_ranker(tmp_path / "r.toml", {"first_stage.rm3": None})[0].rm3 is None
+    assert read_ranker(None, unset) == (FirstStageOptions(), [StageOptions()])
+    with pytest.raises(InputError, match=r"no key 'first_stage\.k2' of a ranker: expected first"):
+        read_ranker(None, {"first_stage.k2": None})
+
+
+def test_k1_and_b_of_a_field_have_defaults_of_their_own() -> None:
+    """Either alone suffices; the other one is the first stage's."""
+    settings = {"first_stage.k1": 2, "first_stage.fields": {"title": 1.0}}
+    stage = read_ranker(None, {**settings, "first_stage.field_bm25.title.b": 0.1})[0].make()[1]
+    assert stage.field_models == {"title": BM25(2, 0.1)}
+    with pytest.raises(InputError, match="k1 has no effect: field_bm25 gives all"):
+        read_ranker(None, {**settings, "first_stage.field_bm25.title.k1": 1})
+
+
 def test_the_model_none_leaves_out_re_ranking(tmp_path: Path) -> None:
     """It may be in the file or a setting; other keys, which would have no effect, are refused."""
     (tmp_path / "r.toml").write_text("[first_stage]\nk1 = 1.5\n[[stage]]\nmodel = 'none'\n")
@@ -149,11 +173,11 @@ def test_faults_are_named(tmp_path: Path, text: str, message: str) -> None:
         ("first_stage.filters=type=pdf", "first_stage.filters", "type=pdf"),
         ('duo="1"', "duo", "1"),
         ("duo=1\ndepth=2", "duo", "1\ndepth=2"),
-        ("embedding=", "embedding", ""),
+        ("embedding=", "embedding", None),
     ],
 )
 def test_a_setting_is_parsed(text: str, key: str, value: Any) -> None:
-    """Its value is TOML, or else a string."""
+    """Its value is TOML, or else a string; none at all is the default."""
     assert parse_setting(text) == (key, value)
 
 
@@ -164,7 +188,7 @@ def test_a_setting_is_parsed(text: str, key: str, value: Any) -> None:
         (["--set", "=3"], "not a setting"),
         (["--set", "depth=3", "--set", "depth=x"], r"depth: wrong type.*found 'x'"),
         (["--model", "none", "--set", "model=x"], "--model and --set model exclude each other"),
-        (["--set", "embedding="], r"stage\[1\].embedding: is empty"),
+        (["--set", 'embedding=""'], r"stage\[1\].embedding: is empty"),
         (["--set", "first_stage.rm3.words=1"], "first_stage.rm3.words: unknown key"),
     ],
 )

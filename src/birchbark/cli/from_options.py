@@ -83,10 +83,15 @@ def check_threads(match: VectorMatch | None) -> None:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """Parse KEY=VALUE; a value that is not TOML is a string, unless it is a number such as .5."""
+    """Parse KEY=VALUE; a value that is not TOML is a string, unless it is a number such as .5.
+
+    An empty value is None, which stands for the default.
+    """
     key, found, value = text.partition("=")
     if not found or not key.strip():
         raise InputError("not a setting", found=text, wanted="--set KEY=VALUE")
+    if not value.strip():
+        return key.strip(), None
     try:
         parsed = tomllib.loads(f"value = {'0' * value.startswith('.')}{value}")
     except ValueError:  # also of an integer with thousands of digits

@@ -123,7 +123,8 @@ ranker_file_options = option_group(
         multiple=True,
         metavar="KEY=VALUE",
         help="Set a key of a [[stage]], such as read_segments=all, or of the [first_stage], such "
-        "as first_stage.k1=1.2; repeat for several. Replaces what --ranker says.",
+        "as first_stage.k1=1.2; repeat for several. Replaces what --ranker says; KEY= restores the "
+        "default.",
     ),
 )
 device_option = option(

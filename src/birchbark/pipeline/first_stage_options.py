@@ -32,15 +32,15 @@ def _weights(section: Section, name: str, default: Mapping[str, float]) -> Mappi
 
 
 def _field_bm25(
-    section: Section, name: str, default: Mapping[str, tuple[float, float]]
-) -> Mapping[str, tuple[float, float]]:
-    """Read a table of tables: field → k1 and b."""
+    section: Section, name: str, default: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Mapping[str, float]]:
+    """Read a table of tables: field → k1, b or both."""
     if not section.has_table(name):
         return default
     models, tables = {}, section.section(name)
     for field in tables.keys:
         table = tables.section(field)
-        models[field] = table.number("k1"), table.number("b")
+        models[field] = {key: table.number(key) for key in table.keys if key in ("k1", "b")}
         table.reject_unknown_keys()
     return models
 
@@ -111,10 +111,10 @@ class FirstStageOptions:
         f"default {defaults.INDEXED_FIELD} = 1; of a folder also {defaults.FILE_NAMES_FIELD} = "
         f"{defaults.FILE_NAMES_WEIGHT:g}.",
     )
-    field_bm25: Mapping[str, tuple[float, float]] = key(
+    field_bm25: Mapping[str, Mapping[str, float]] = key(
         _field_bm25,
         dict,
-        "BM25: k1 and b of single fields, both of them: { title = { k1 = 1.2, b = 0.3 } }.",
+        "BM25: k1 or b of single fields, or both: { title = { b = 0.3 } }. By default those above.",
     )
     filters: tuple[str, ...] = key(
         Section.text_or_texts,
@@ -154,11 +154,12 @@ class FirstStageOptions:
             raise InputError("rm3 has no effect with model dense", wanted="bm25, tfidf or rrf")
         if "query_tokens" in given and not self._vector_match().used:
             raise InputError("query_tokens has no effect: a first stage by terms uses no model")
-        own = self.fields and self.field_bm25.keys() == self.fields.keys()
-        if own and {"k1", "b"} & {*given}:
-            raise InputError(
-                "k1 and b have no effect: field_bm25 gives all searched fields their own"
-            )
+        for name in ("k1", "b"):
+            own = [name in self.field_bm25.get(field, {}) for field in self.fields]
+            if name in given and own and all(own):
+                raise InputError(
+                    f"{name} has no effect: field_bm25 gives all searched fields their own"
+                )
 
     def make(self) -> tuple[VectorMatch | None, FirstStage]:
         """Return how vectors find candidates, and the first stage.
@@ -167,14 +168,18 @@ class FirstStageOptions:
         """
         vector_match = self._vector_match()
         stage = FirstStage(
-            TfIdf() if self.model == "tfidf" else BM25(self.k1, self.b, self.idf_documents),
+            TfIdf() if self.model == "tfidf" else self._bm25({}),
             self.fields or None,
-            {name: BM25(*k1_b, self.idf_documents) for name, k1_b in self.field_bm25.items()},
+            {field: self._bm25(own) for field, own in self.field_bm25.items()},
             match=vector_match.terms or OR,
             filters=parse_filters(self.filters),
             expansion=self.rm3,
         )
         return vector_match if self.match or vector_match.used else None, stage
+
+    def _bm25(self, own: Mapping[str, float]) -> BM25:
+        """Return BM25 with the k1 and b of a field, where it has its own."""
+        return BM25(own.get("k1", self.k1), own.get("b", self.b), self.idf_documents)
 
     def _vector_match(self) -> VectorMatch:
         scores = SCORES_OF_VECTORS.get(self.model, CandidateScores.FIRST_STAGE)

@@ -32,8 +32,8 @@ def read_ranker(
     Args:
         path: The ranker's TOML file; None for the default ranker.
         settings: Key → value that replaces the file's: `first_stage.KEY` for the table
-            [first_stage], any other key for [[stage]]. The model `none` replaces all stages: there
-            is no re-ranking.
+            [first_stage], any other key for [[stage]]. None restores the default. The model `none`
+            replaces all stages: there is no re-ranking.
 
     Raises:
         InputError: A table, a key or a value is invalid or has no effect, or there are several
@@ -43,7 +43,7 @@ def read_ranker(
     contents = {} if path is None else Section.table(path)
     of_first = {key: x for key, x in settings.items() if key.startswith(FIRST_STAGE)}
     of_stage = {key: x for key, x in settings.items() if key not in of_first}
-    for key in of_stage:
+    for key in settings:
         _check_key(key)
     contents = with_settings(contents, of_first, where)
     if of_stage:
@@ -81,27 +81,28 @@ def _stages(tables: Sequence[Section]) -> Iterator[StageOptions]:
 
 
 def _check_key(key: str) -> None:
-    """Raise InputError, with what may be meant, if there is no such key of a [[stage]]."""
-    if key in NAMES:
+    """Raise InputError, with what may be meant, if a ranker has no such key."""
+    first = [f"{FIRST_STAGE}{field.name}" for field in fields(FirstStageOptions)]
+    if key in NAMES or ".".join(key.split(".")[:2]) in first:
         return
-    every = [*NAMES, *(f"{FIRST_STAGE}{field.name}" for field in fields(FirstStageOptions))]
+    every = [*NAMES, *first]
     of_first = FIRST_STAGE + key.partition(".")[0]
     near = [FIRST_STAGE + key] if of_first in every else get_close_matches(key, every)
     wanted = " or ".join(near) or "one that `birchbark ranker` prints"
-    raise InputError(f"no key {key!r} of a [[stage]]", wanted=wanted)
+    raise InputError(f"no key {key!r} of a ranker", wanted=wanted)
 
 
 def _changed(stages: Any, settings: Mapping[str, Any], where: Path) -> Any:
-    """Return the one stage of `stages`, with settings."""
+    """Return the one stage of `stages`, with settings; of those that are None, without its own."""
     if settings.get("model") == NONE:
-        return settings
+        stages = [{}]
     if not isinstance(stages, list) or len(stages) != 1 or not isinstance(stages[0], dict):
         raise InputError(
             f"there is not exactly one [[stage]], so that {min(settings)} could be for any or none",
             where=str(where),
             remedy="set it in the file",
         )
-    return {**stages[0], **settings}
+    return {key: x for key, x in {**stages[0], **settings}.items() if x is not None}
 
 
 def as_toml(first_stage: FirstStageOptions, stages: Sequence[StageOptions]) -> str:
@@ -143,7 +144,5 @@ def _toml(value: Any) -> str:
         return f"{{ {', '.join(f'{json.dumps(k)} = {_toml(v)}' for k, v in value.items())} }}"
     if isinstance(value, str) and is_count(value):
         return value
-    if isinstance(value, tuple) and isinstance(value[0], float):
-        return _toml(dict(zip(("k1", "b"), value, strict=True)))
     text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
     return text.replace("\x7f", "\\u007f")  # which JSON allows and TOML does not
