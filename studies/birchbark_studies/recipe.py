@@ -48,6 +48,13 @@ class Experiment(ABC):
         """The models that the study trains: name → training runs; none by default."""
         return {}
 
+    def documents_read(self, collection: CollectionFiles) -> int | None:
+        """Return how many documents models read for each query, all models together.
+
+        None if the data decides; 0, the default, if no model reads documents.
+        """
+        return 0
+
     @abstractmethod
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table that `run` makes to its columns."""

@@ -9,6 +9,7 @@ import click
 COMMANDS = {  # name → module and function
     "run": ("run_recipe", "run"),
     "list": ("list_recipes", "list_recipes"),
+    "plan": ("plan_recipe", "plan"),
     "refresh": ("refresh_results", "refresh"),
     "title-pairs": ("title_pairs", "title_pairs"),
     "reformulate": ("reformulate", "reformulate"),

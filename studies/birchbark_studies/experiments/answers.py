@@ -24,7 +24,7 @@ from birchbark.pipeline.upkeep.update_index import attach
 from birchbark.section import Section
 from birchbark.show.plot import Curves
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
-from birchbark_studies.collections import TestCollection
+from birchbark_studies.collections import CollectionFiles, TestCollection
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Experiment, Recipe
 from birchbark_studies.workspace import Workspace
@@ -73,6 +73,9 @@ class AnswersExperiment(Experiment):
     def models(self) -> tuple[str, ...]:
         """The models of the default search."""
         return defaults.MODEL, defaults.EMBEDDING, defaults.STATIC_EMBEDDING
+
+    def documents_read(self, collection: CollectionFiles) -> None:
+        """Return None: the default search reads until it can stop."""
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of the table to its columns."""

@@ -18,7 +18,7 @@ from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark.text.analyzer import NORMALISERS
-from birchbark_studies.collections import TestCollection
+from birchbark_studies.collections import CollectionFiles, TestCollection
 from birchbark_studies.comparison import Comparison, difference_dots, measure_columns
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
     Cosines,
@@ -134,6 +134,9 @@ class BiencoderExperiment(ModelExperiment):
             raise InputError("models, fields and ranked are required", where=section.where())
         section.reject_unknown_keys()
         return experiment
+
+    def documents_read(self, collection: CollectionFiles) -> None:
+        """Return None: each document of the collection is read by each model."""
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""

@@ -15,7 +15,7 @@ from birchbark.score.scorer import Scorer
 from birchbark.score.token_limits import cut_text
 from birchbark.section import Section
 from birchbark.show.table import Column
-from birchbark_studies.collections import TestCollection
+from birchbark_studies.collections import CollectionFiles, TestCollection
 from birchbark_studies.experiments.evidence.evidence_runs import rank_by_evidence
 from birchbark_studies.experiments.evidence.evidence_settings import EvidenceSettings
 from birchbark_studies.experiments.evidence.evidence_tables import EvidenceReport, layout
@@ -53,6 +53,11 @@ class EvidenceExperiment(Experiment):
     def files(self) -> tuple[str, ...]:
         """The training data, and the files with published scores."""
         return self.settings.files
+
+    def documents_read(self, collection: CollectionFiles) -> int:
+        """Return the number of candidates, for each model."""
+        depth = self.settings.depth_of.get(collection.name, self.settings.depth)
+        return depth * len(self.settings.compared.by_name)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""

@@ -16,6 +16,7 @@ from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
+from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.experiments.pipelines.loader import PipelineLoader, models_of
 from birchbark_studies.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
 from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
@@ -87,6 +88,11 @@ class PipelineExperiment(ModelExperiment):
             parse_segmenter(segmenter)
         section.reject_unknown_keys()
         return experiment
+
+    def documents_read(self, collection: CollectionFiles) -> int:
+        """Return the sum of the depths of all stages, as if each row were read anew."""
+        rows = self.ranking.rows.stages.values()
+        return sum(stage.depth for stages in rows for stage in stages)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""

@@ -20,7 +20,7 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
 from birchbark.text.analyzer import NORMALISERS
-from birchbark_studies.collections import TestCollection
+from birchbark_studies.collections import CollectionFiles, TestCollection
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
     compute_cosines,
     note_omissions,
@@ -102,6 +102,15 @@ class RerankingExperiment(ModelExperiment):
         """The existing models, the models that training runs need, and that of `nearest`."""
         nearest = (self.nearest.model,) if self.nearest else ()
         return tuple(dict.fromkeys([*self.compared.required, *nearest]))
+
+    def documents_read(self, collection: CollectionFiles) -> int:
+        """Return the number of top documents, for each first stage, model and field.
+
+        Judged documents below them, which AUC needs, are not counted.
+        """
+        stages = 1 if collection.run else max(1, len(self.first_stages))
+        stages += self.nearest is not None
+        return self.settings.deepest * stages * len(self.compared.by_name) * len(self.fields)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""

@@ -1,0 +1,218 @@
+"""How much does a study train and read, and about how long does it take, told without its data?
+
+Times are estimates to an order of magnitude: arithmetic of the encoders' matrices at a fixed speed,
+with every text as long as a training allows, or TOKENS long where a model reads documents.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from birchbark import BirchbarkError, read_qrels
+from birchbark.checkpoint.locate import open_named
+from birchbark.train.config import TrainingConfig
+from birchbark_studies.recipe import Recipe
+
+SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
+TOKENS = 256  # of a query with a document
+PASSAGES = 16  # of a document, by default, that PARADE reads
+NAMED_SIZES = {"bert-base": (12, 768), "bert-large": (24, 1024)}  # layers, hidden dimensions
+SIZE_IN_NAME = re.compile(r"L-?(\d+)[_-]H-?(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTraining:
+    """A training run, which several models of a study may share.
+
+    Attributes:
+        models: The names of the models that begin with it or are made by it.
+        base: The model that it starts from.
+        length: How long it is, in words.
+        texts: The number of texts that it reads, at most; None if the data decides.
+        seconds: The estimated time; None if it is unknown.
+        unknown: What is not known, and decides the time.
+    """
+
+    models: tuple[str, ...]
+    title: str
+    base: str
+    length: str
+    texts: int | None
+    seconds: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedReading:
+    """What models read of a collection. Attributes as above, and:
+
+    documents: for each query, by all models together; None if the data decides.
+    queries: The number of judged queries; None if the judgments are not here.
+    """
+
+    collection: str
+    documents: int | None
+    queries: int | None
+    seconds: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The stages of a study: its training runs, and what models read of each collection."""
+
+    trainings: tuple[PlannedTraining, ...]
+    readings: tuple[PlannedReading, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The estimated time of all that can be estimated."""
+        return sum(part.seconds or 0 for part in self._parts)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What is not known, and decides the time of some part."""
+        return tuple(dict.fromkeys(reason for part in self._parts for reason in part.unknown))
+
+    @property
+    def _parts(self) -> list[PlannedTraining | PlannedReading]:
+        return [*self.trainings, *self.readings]
+
+
+def plan_study(recipe: Recipe, root: Path | None, device: str) -> Plan:
+    """Plan a study. root: the data root, None for none. device: a key of SPEED."""
+    trainings, sizes = [], list[int | None]()
+    for names, earlier, training in _trainings(recipe):
+        size = _training_size(training, earlier)
+        sizes.append(size)
+        trainings.append(_planned(names, earlier, training, size, device))
+    sizes += map(_size, recipe.experiment.models)
+    largest = None if None in sizes else max((size for size in sizes if size), default=0)
+    return Plan(tuple(trainings), tuple(_readings(recipe, root, largest, device)))
+
+
+def _trainings(
+    recipe: Recipe,
+) -> Iterator[tuple[tuple[str, ...], tuple[TrainingConfig, ...], TrainingConfig]]:
+    """Yield the models, the earlier runs and the settings of each training run, each once."""
+    runs: dict[str, tuple[tuple[TrainingConfig, ...], TrainingConfig]] = {}
+    models: dict[str, list[str]] = {}
+    for name, chain in recipe.experiment.chains.items():
+        for number, training in enumerate(chain):
+            key = json.dumps([run.values for run in chain[: number + 1]], sort_keys=True)
+            runs.setdefault(key, (chain[:number], training))
+            models.setdefault(key, []).append(name)
+    for key, (earlier, training) in runs.items():
+        yield tuple(models[key]), earlier, training
+
+
+def _planned(
+    models: tuple[str, ...],
+    earlier: tuple[TrainingConfig, ...],
+    training: TrainingConfig,
+    size: int | None,
+    device: str,
+) -> PlannedTraining:
+    base = earlier[-1].title if earlier else training.base
+    length, texts = _length(training)
+    sizes = [None if size is None else 3 * size, *map(_size, training.teachers)]
+    unknown = [] if size is not None else [f"the size of {(*earlier, training)[0].base}"]
+    unknown += [f"the size of {t}" for t in training.teachers if _size(t) is None]
+    if texts is None:
+        unknown += [f"the number of pairs in {', '.join(files)}" for files in _unlimited(training)]
+    seconds = None
+    if texts is not None and not unknown:
+        operations = 2 * sum(size or 0 for size in sizes)  # per token
+        seconds = operations * texts * training.max_length / SPEED[device]
+    return PlannedTraining(models, training.title, base, length, texts, seconds, tuple(unknown))
+
+
+def _length(training: TrainingConfig) -> tuple[str, int | None]:
+    """Return the length of a training run in words, and the number of its texts, if known."""
+    schedule = training.schedule
+    a_list = max(d.lists.texts * _passages(training, d.passages) for d in training.data)
+    if schedule.steps is not None:
+        lists = schedule.steps * schedule.batch * schedule.accumulate
+        return f"{schedule.steps:,} steps, {lists:,} lists", lists * a_list
+    epochs = schedule.epochs or 0
+    in_words = f"{epochs} epoch{'s' * (epochs != 1)}"
+    if _unlimited(training):
+        return f"{in_words} of all lists", None
+    lists, texts = 0, 0
+    for data in training.data:
+        of_data = data.lists.take or 2 * (data.source.limit or 0)
+        lists += of_data * epochs
+        texts += of_data * epochs * data.lists.texts * _passages(training, data.passages)
+    return f"{in_words}, {lists:,} lists", texts
+
+
+def _unlimited(training: TrainingConfig) -> list[tuple[str, ...]]:
+    """Return the files of the data sets whose number of lists an epoch only their files tell."""
+    return [d.files for d in training.data if d.lists.take is None and d.source.limit is None]
+
+
+def _passages(training: TrainingConfig, passages: int | None) -> int:
+    """Return how many inputs a text is."""
+    return passages or (PASSAGES if training.initialisation.parade else 1)
+
+
+def _readings(
+    recipe: Recipe, root: Path | None, size: int | None, device: str
+) -> Iterator[PlannedReading]:
+    for files in recipe.collections:
+        documents = recipe.experiment.documents_read(files)
+        if documents == 0:
+            continue
+        queries = None
+        if root is not None and (path := root / files.qrels).is_file():  # else nothing is fetched
+            queries = len(read_qrels(path).grades)
+        unknown = ["the number of queries of " + files.name] if queries is None else []
+        unknown += ["the sizes of the models"] if size is None else []
+        unknown += ["the number of documents in " + files.name] if documents is None else []
+        seconds = None
+        if queries is not None and documents is not None and size is not None:
+            seconds = 2 * size * TOKENS * documents * queries / SPEED[device]
+        yield PlannedReading(files.name, documents, queries, seconds, tuple(unknown))
+
+
+def _training_size(training: TrainingConfig, earlier: tuple[TrainingConfig, ...]) -> int | None:
+    """Return the number of weights in the layers that a training run trains; None if unknown."""
+    base = (*earlier, training)[0].base
+    sizes = _dimensions(base)
+    if sizes is None:
+        return None
+    layers, hidden, intermediate = sizes
+    for run in (*earlier, training):
+        kept = run.initialisation
+        layers = len(kept.from_layers) or kept.layers or layers
+        hidden, intermediate = kept.hidden or hidden, kept.intermediate or intermediate
+    return _weights(layers, hidden, intermediate)
+
+
+def _size(model: str) -> int | None:
+    """Return the number of weights in a model's layers; None if neither it nor its name tells."""
+    sizes = _dimensions(model)
+    return None if sizes is None else _weights(*sizes)
+
+
+def _weights(layers: int, hidden: int, intermediate: int) -> int:
+    return layers * (4 * hidden * hidden + 2 * hidden * intermediate)
+
+
+def _dimensions(model: str) -> tuple[int, int, int] | None:
+    """Return layers, hidden and intermediate dimensions of a model, which need not be here."""
+    try:
+        config = open_named(model).config
+    except BirchbarkError:
+        if found := SIZE_IN_NAME.search(model):
+            layers, hidden = map(int, found.groups())
+            return layers, hidden, 4 * hidden
+        for name, (layers, hidden) in NAMED_SIZES.items():
+            if name in model:
+                return layers, hidden, 4 * hidden
+        return None
+    return config.layers, config.hidden, config.intermediate

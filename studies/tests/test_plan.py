@@ -1,0 +1,128 @@
+"""Can every study be planned without its data, and does the plan count right?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from birchbark.cli import group
+from birchbark.section import Section
+from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.plan import SPEED, TOKENS, plan_study
+from birchbark_studies.recipe_folder import RECIPES
+
+EVERY = [
+    pytest.param(path, larger, id=path.stem + " --larger" * larger)
+    for path in sorted(RECIPES.glob("*.toml"))
+    for larger in (False, True)
+    if not larger or "larger" in Section.table(path)
+]
+WITHOUT_MODELS = {"birch-codec", "birch-covid", "cord-fields", "covid-fields"} | {
+    "uva-analyzers",
+    "uva-marco-analyzers",
+}
+RECIPE = """
+kind = "evidence"
+title = "Two models, one of which is trained from the other"
+measures = ["AP"]
+[evidence]
+depth = 30
+depth_of = { B = 5 }
+[evidence.models]
+first = "runs/first.toml"
+both = ["runs/first.toml", "runs/second.toml"]
+given = "MODEL"
+[larger]
+"evidence.depth" = 50
+"""
+COLLECTION = """
+[[collections]]
+name = "{name}"
+documents = "docs.jsonl"
+queries = "q.tsv"
+qrels = "{name}.qrels"
+"""
+TRAINING = """
+title = "{title}"
+base = "MODEL"
+max_length = 64
+objective = {{ kind = "softmax" }}
+lists = {{ each = "positive", texts = 4{take} }}
+[[data]]
+name = "d"
+files = ["{title}.tsv"]
+validation = 0
+licence = "none"
+[schedule]
+batch = 8
+learning_rate = 1e-4
+{length}
+"""
+
+
+@pytest.mark.parametrize(("path", "larger"), EVERY)
+def test_every_recipe_is_planned_without_data(path: Path, larger: bool) -> None:
+    """Each stage has an estimate or says what is unknown; a model's size is told by its name."""
+    recipe = read_recipe(path, larger)
+    plan = plan_study(recipe, None, "cpu")
+    parts = [*plan.trainings, *plan.readings]
+    assert bool(parts) == (path.stem not in WITHOUT_MODELS)
+    assert all((part.seconds is None) == bool(part.unknown) for part in parts)
+    assert all(part.seconds is None or part.seconds > 0 for part in parts)
+    assert {name for run in plan.trainings for name in run.models} == {*recipe.experiment.chains}
+    sizes = {reason for reason in plan.unknown if reason.startswith("the size of")}
+    assert sizes <= {f"the size of titles-pool/{name}" for name in ("extended", "covid-extended")}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, bert: Callable[..., Path]) -> Path:
+    """A recipe of two training runs and two collections, of one of which the judgments are here."""
+    model = str(bert(layers=2))
+    (tmp_path / "runs").mkdir()
+    for title, take, length in (("first", "", "epochs = 3"), ("second", ", take = 10", "epochs=2")):
+        text = TRAINING.format(title=title, take=take, length=length)
+        (tmp_path / "runs" / f"{title}.toml").write_text(text.replace("MODEL", model))
+    collections = "".join(COLLECTION.format(name=name) for name in "AB")
+    path = tmp_path / "two.toml"
+    path.write_text(RECIPE.replace("MODEL", model) + collections)
+    (tmp_path / "B.qrels").write_text("1 0 d 1\n2 0 d 0\n2 0 e 1\n")
+    return path
+
+
+def test_stages_and_times(recipe: Path) -> None:
+    """A shared training run is planned once; times are operations at the device's speed."""
+    plan = plan_study(read_recipe(recipe), recipe.parent, "cuda")
+    first, second = plan.trainings
+    assert (first.models, second.models) == (("first", "both"), ("both",))
+    assert (first.texts, first.seconds) == (None, None)
+    assert first.unknown == ("the number of pairs in first.tsv",)
+    assert (second.base, second.length, second.texts) == ("first", "2 epochs, 20 lists", 80)
+    size = 2 * (4 * 16 * 16 + 2 * 16 * 24)  # layers of the tiny model
+    assert second.seconds == pytest.approx(6 * size * 80 * 64 / SPEED["cuda"])
+    unread, read = plan.readings
+    assert (unread.documents, unread.queries, unread.seconds) == (90, None, None)
+    assert (read.documents, read.queries) == (15, 2)
+    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / SPEED["cuda"])
+    assert plan.seconds == pytest.approx(second.seconds + read.seconds)
+
+
+def test_command(recipe: Path) -> None:
+    """It prints stages, what is unknown and lacking, and the same as JSON; for folders, too."""
+    options = ["--data", str(recipe.parent)]
+    shown = CliRunner().invoke(group, ["study", "plan", str(recipe), *options]).stdout
+    assert shown.startswith("two: Two models, one of which is trained from the other\n  lacks docs")
+    assert "\n  trains 2 models by 2 training runs\n" in shown
+    assert "\n    first → second: 2 epochs, 20 lists, 80 texts; about 0 s\n" in shown
+    assert "\n  reads 15 documents for each of 2 queries, B; about 0 s\n" in shown
+    assert "\n  unknown: the number of queries of A\n" in shown
+    (recipe.parent / "without.toml").write_text(
+        recipe.read_text().replace("[larger]", "[bm25]").replace('"evidence.depth"', "k1")
+    )
+    folder = ["study", "plan", str(recipe.parent), "--json"]
+    for larger, depths in (([], {"two": 90, "without": 90}), (["--larger"], {"two": 150})):
+        plans = json.loads(CliRunner().invoke(group, [*folder, *options, *larger]).stdout)
+        assert {plan["name"]: plan["readings"][0]["documents"] for plan in plans} == depths
