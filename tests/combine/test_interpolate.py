@@ -1,0 +1,59 @@
+"""Does interpolation compute what its definition says?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from birchbark.combine.aggregate import Aggregation, Top, weighted_sum
+from birchbark.combine.interpolate import Interpolation, Scale
+from birchbark.errors import InputError
+
+
+def score(aggregation: Aggregation, scores: np.ndarray) -> float:
+    return weighted_sum(scores, aggregation.weights(scores))
+
+
+def test_equation_3_2_by_hand() -> None:
+    """The score is a · s_doc + (1 − a) · Σ w_i · s_i."""
+    mix = Interpolation(0.6, Scale.RAW)
+    evidence = score(Top((1, 0.5)), np.array([0.2, 0.8, 0.4], np.float32))
+    first = mix.weighted_first_stage(np.array([10.0], np.float32))
+    total = first + mix.evidence_weight * evidence
+    assert total[0] == pytest.approx(0.6 * 10 + 0.4 * (0.8 + 0.5 * 0.4))
+
+
+def test_scales() -> None:
+    """raw changes nothing, max divides by the maximum, minmax maps to [0, 1]; zeros stay zeros."""
+    scores = np.array([8, 6, 4], np.float32)
+    parts = {s: Interpolation(1, s).weighted_first_stage(scores).tolist() for s in Scale}
+    assert parts == {Scale.RAW: [8, 6, 4], Scale.MAX: [1, 0.75, 0.5], Scale.MINMAX: [1, 0.5, 0]}
+    for scale in Scale:
+        assert Interpolation(1, scale).weighted_first_stage(np.array([], np.float32)).shape == (0,)
+        zero = Interpolation(1, scale).weighted_first_stage(np.zeros(2, np.float32))
+        assert zero.tolist() == [0, 0]
+
+
+def test_scores_below_zero_cannot_be_divided_by_their_maximum() -> None:
+    """Negative scores, such as log-probabilities, are refused under max and scaled under minmax."""
+    scores = np.array([-1, -3], np.float32)
+    with pytest.raises(InputError, match="minmax"):
+        Interpolation(0.5).weighted_first_stage(scores)
+    assert Interpolation(1, Scale.MINMAX).weighted_first_stage(scores).tolist() == [1, 0]
+
+
+def test_the_highest_score_is_no_unit_for_scores_far_below_zero() -> None:
+    """A share lies between −1 and 1; scores that would get others are refused."""
+    weight = Interpolation(0.5).weighted_first_stage
+    assert weight(np.array([0.75, -0.25, -0.75], np.float32)).tolist() == [0.5, -1 / 6, -0.5]
+    with pytest.raises(InputError, match=r"further below 0: found -1\.5 to 0\.01 \(use.*minmax"):
+        weight(np.array([0.01, -1.5], np.float32))
+    below = np.array([-3.0], np.float32)  # of documents that are no candidates
+    assert weight(np.array([1.0], np.float32), below).tolist() == [0.5, -1.5]
+
+
+@pytest.mark.parametrize("a", [-0.1, 1.1, float("nan")])
+def test_a_is_between_0_and_1(a: float) -> None:
+    """Weights outside [0, 1] and NaN are refused."""
+    with pytest.raises(InputError, match="first-stage weight is out of range"):
+        Interpolation(a)

@@ -1,0 +1,144 @@
+"""Do tests equal scipy's, and do intervals cover the true mean?"""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate.measures import Results
+from birchbark.evaluate.significance import compare, mean_interval
+
+
+def results(values: list[float], tag: str = "x") -> Results:
+    by_query = {str(i): v for i, v in enumerate(values)}
+    return Results(tag, {"AP": by_query}, {"AP": float(np.mean(values))})
+
+
+def test_p_equals_the_paired_t_test_with_bonferroni() -> None:
+    """The corrected p is p times the number of comparisons, at most 1."""
+    random = np.random.default_rng(1)
+    a, b, c = (random.uniform(size=30).tolist() for _ in range(3))
+    found = compare(results(a), [results(b), results(c)])
+    for difference, other in zip(found, (b, c), strict=True):
+        expected = stats.ttest_rel(other, a).pvalue
+        assert difference["AP"].p == pytest.approx(expected)
+        assert difference["AP"].corrected_p == pytest.approx(min(1, 2 * expected))
+        assert difference["AP"].mean == pytest.approx(np.mean(other) - np.mean(a))
+        delta = np.subtract(other, a)
+        assert difference["AP"].effect == pytest.approx(delta.mean() / delta.std(ddof=1))
+        assert difference["AP"].low < difference["AP"].mean < difference["AP"].high
+
+
+def test_the_family_is_each_system_in_each_measure() -> None:
+    """Two systems in three measures are six comparisons."""
+    random = np.random.default_rng(4)
+    names = ("AP", "RR", "P@5")
+    baseline, *systems = (
+        Results(tag, {n: dict(enumerate(random.uniform(size=9))) for n in names}, {})  # type: ignore[misc]
+        for tag in "abc"
+    )
+    differences = [d for found in compare(baseline, systems) for d in found.values()]
+    assert len(differences) == 6
+    assert sum((d.p or 0) < 1 / 6 for d in differences) > 0
+    for difference in differences:
+        assert difference.corrected_p == min(1, 6 * (difference.p or 0))
+
+
+def test_a_detectable_difference_is_found_in_four_of_five_cases() -> None:
+    """The power of the t-test, at the level divided by the number of comparisons, is 0.8."""
+    random = np.random.default_rng(5)
+    a, b = (random.uniform(size=30) for _ in range(2))
+    (found,) = compare(results(a.tolist()), [results(b.tolist())], level=0.02, family=4)
+    assert found["AP"].detectable
+    shift = found["AP"].detectable / stats.sem(b - a)  # of t, if that is the true difference
+    critical = stats.t.isf(0.02 / 4 / 2, 29)
+    assert stats.nct.sf(critical, 29, shift) == pytest.approx(0.8, abs=0.02)
+
+
+def test_interval_covers_the_true_mean() -> None:
+    """At least 85 of 100 intervals (95 expected) cover the known mean of the samples."""
+    random, covered = np.random.default_rng(3), 0
+    for _ in range(100):
+        delta = random.normal(0.1, 0.2, 40)
+        found = compare(results([0.0] * 40), [results(delta.tolist())], resamples=300)[0]["AP"]
+        covered += found.low <= 0.1 <= found.high
+    assert covered >= 85
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    """Another seed gives another interval."""
+    random = np.random.default_rng(2)
+    a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
+    assert compare(a, [b], seed=4) == compare(a, [b], seed=4)
+    assert compare(a, [b], seed=4) != compare(a, [b], seed=5)
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    """Without spread p is 1 and the interval is [0, 0]."""
+    found = compare(results([0.1, 0.5]), [results([0.1, 0.5])])[0]["AP"]
+    assert (found.mean, found.low, found.high, found.p, found.corrected_p) == (0, 0, 0, 1, 1)
+    assert found.effect == 0
+
+
+def test_runs_must_share_their_queries() -> None:
+    """Paired tests need the same queries, at least two."""
+    with pytest.raises(InputError, match="same two or more judged queries"):
+        compare(results([0.1, 0.5]), [results([0.1, 0.5, 0.7])])
+    with pytest.raises(InputError, match="same two or more judged queries"):
+        compare(results([0.1]), [results([0.2])])
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons raise MissingPackageError; measures work without it."""
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith("scipy"):
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingPackageError, match=r"birchbark\[study\]"):
+        compare(results([0.1, 0.5]), [results([0.2, 0.3])])
+
+
+def test_a_constant_difference_has_no_p() -> None:
+    """The t-test would divide by zero, so p and effect are None."""
+    found = compare(results([0.1, 0.5]), [results([0.2, 0.6])])[0]["AP"]
+    assert (found.p, found.corrected_p, found.effect) == (None, None, None)
+    assert found.mean == pytest.approx(0.1)
+
+
+def test_the_interval_of_a_mean() -> None:
+    """BCa for distinct values, the value itself for equal values, InputError for one value."""
+    low, high = mean_interval(np.random.default_rng(1).uniform(size=40))
+    assert 0.3 < low < 0.5 < high < 0.7
+    values = np.random.default_rng(2).normal(size=400)  # so many that it is that of the t-test
+    expected = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
+    assert mean_interval(values) == pytest.approx(expected, abs=0.01)  # 0.016 off with 90 %
+    assert mean_interval(np.full(3, 0.2)) == (0.2, 0.2)
+    with pytest.raises(InputError, match="too few queries for an interval"):
+        mean_interval(np.ones(1))
+
+
+def test_the_family_can_be_larger_than_one_comparison() -> None:
+    """`family` replaces the number of comparisons in the correction."""
+    random = np.random.default_rng(2)
+    a, b = (results(random.uniform(size=30).tolist()) for _ in range(2))
+    (alone,), (many,) = compare(a, [b]), compare(a, [b], family=7)
+    assert alone["AP"].p is not None
+    assert many["AP"].corrected_p == min(1, 7 * alone["AP"].p)
+
+
+def test_the_level_decides_what_is_significant() -> None:
+    """A corrected p below the level is significant; one that is equal to it is not."""
+    random = np.random.default_rng(3)
+    a, b = (results(random.uniform(low, 1, size=30).tolist()) for low in (0, 0.3))
+    p = compare(a, [b])[0]["AP"].corrected_p
+    assert p
+    for level, significant in ((p, False), (1.01 * p, True)):
+        assert compare(a, [b], level=level)[0]["AP"].significant is significant
