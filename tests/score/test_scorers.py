@@ -22,7 +22,6 @@ from birchbark.checkpoint.locate import locate
 from birchbark.errors import CheckpointError, InputError, MissingPackageError
 from birchbark.records import Float32s, Ids, Segment
 from birchbark.score import embedding
-from birchbark.score.batches import equal_lengths, similar_lengths
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
@@ -162,20 +161,6 @@ def test_spans_point_into_the_text(bert: Bert) -> None:
     assert [text[a:b].lower() for a, b in spans][-3:] == ["river", "’", "日"]
 
 
-@given(
-    lengths=st.lists(st.integers(1, 40), max_size=30),
-    tokens=st.integers(1, 200),
-)
-def test_padded_batches_are_within_the_limit(lengths: list[int], tokens: int) -> None:
-    """Each input is in one batch, shortest first; only an input alone may exceed the limit."""
-    batches = list(similar_lengths(lengths, tokens))
-    flat = [position for batch in batches for position in batch]
-    assert sorted(flat) == [*range(len(lengths))]
-    assert [lengths[position] for position in flat] == sorted(lengths)
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens
-
-
 def test_several_queries_score_as_each_alone(bert: Bert) -> None:
     """Scores are equal bit for bit; a query without texts has none."""
     scorer = CrossEncoderScorer(Checkpoint.open(bert(labels=1)))
@@ -185,16 +170,6 @@ def test_several_queries_score_as_each_alone(bert: Bert) -> None:
     for scores, (query, texts) in zip(found, requests, strict=True):
         np.testing.assert_array_equal(scores, scorer.score(query, texts))
     assert scorer.score_queries([]) == []
-
-
-@given(st.lists(st.integers(0, 50), max_size=80), st.integers(1, 200))
-def test_batches_hold_every_input_once_and_one_length(lengths: list[int], tokens: int) -> None:
-    """No padding is needed, and only a single input may exceed the batch's tokens."""
-    batches = list(equal_lengths(lengths, tokens))
-    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    for batch in batches:
-        assert len({lengths[i] for i in batch}) == 1
-        assert len(batch) == 1 or sum(lengths[i] for i in batch) <= tokens or lengths[batch[0]] == 0
 
 
 def test_fingerprints_depend_on_the_weights(bert: Bert) -> None:

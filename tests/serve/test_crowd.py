@@ -20,7 +20,7 @@ from birchbark.pipeline.answers.answer import Answer, SearchStats
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
 from birchbark.retrieve.query_language import literal_query
-from birchbark.serve.admission import AdmissionControl, BusyError
+from birchbark.serve.admission import AdmissionControl
 from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
 from birchbark.serve.app import application, fastapi_app
 from birchbark.serve.disconnect import cancel_on_disconnect
@@ -43,37 +43,6 @@ class BlockedScorer(WordScorer):
         self.started.set()
         assert self.go.wait(20)
         return super().score(query, token_ids)
-
-
-def test_admission_grants_slots_then_none_then_refuses() -> None:
-    """Two score, two wait, a fifth would wait too long and does not score, a sixth is refused."""
-
-    async def crowd() -> None:
-        admission = AdmissionControl(Limits(max_concurrent=2, max_requests=5))
-        first, second = await admission.acquire(60), await admission.acquire(60)
-        admission._mean_seconds = 10.0
-        waiting = [asyncio.create_task(admission.acquire(11)) for _ in range(2)]
-        await asyncio.sleep(0.01)
-        unscored = await admission.acquire(11)  # two are before it: 15 s at 10 s per slot
-        assert (first.may_score, second.may_score, unscored.may_score) == (True, True, False)
-        assert not any(task.done() for task in waiting)
-        with pytest.raises(BusyError, match="5 being answered"):
-            await admission.acquire(60)
-        with pytest.raises(BusyError):
-            admission.check()
-        first.release()
-        second.release()
-        third, fourth = [await task for task in waiting]
-        assert third.may_score
-        assert fourth.may_score
-        for slot in (third, fourth, unscored):
-            slot.release()
-        assert admission.active == 0
-        assert admission._mean_seconds < 10  # these slots were held for a short time
-        again = [await admission.acquire(0), await admission.acquire(0), await admission.acquire(0)]
-        assert [slot.may_score for slot in again] == [True, True, False]
-
-    asyncio.run(crowd())
 
 
 def test_a_crowd_shares_the_time(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,26 +258,6 @@ def test_a_disconnect_while_waiting_for_a_thread_releases_the_slot(client: Any) 
     asyncio.run(leave())
     gc.collect()
     assert not unheard
-
-
-def test_a_stream_yields_the_first_and_the_latest_answer() -> None:
-    """The first is the first stage's answer, however fast others follow."""
-
-    def search(on_progress: Any) -> Answer:
-        for count in range(1, 4):
-            on_progress(lambda count=count: Answer((), SearchStats(candidates=count, exact=False)))
-            Event().wait(0.15)  # longer than MIN_INTERVAL
-        return Answer((), SearchStats(candidates=9))
-
-    async def late() -> list[int]:
-        stream = AnswerStream(literal_query("q"), 0.0, intermediate=True)
-        with ThreadPoolExecutor(1) as pool:
-            running = asyncio.wrap_future(pool.submit(stream.run, search))
-            await asyncio.wait([running])
-            await asyncio.sleep(0.05)
-            return [answer.candidates async for answer in stream.answers(running)]
-
-    assert asyncio.run(late()) == [1, 9]
 
 
 def test_work_is_cancelled_on_disconnect() -> None:
