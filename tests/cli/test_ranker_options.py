@@ -1,4 +1,4 @@
-"""Do poolings, --device and --threads work, and reject invalid values?"""
+"""Do --pooling, --device and --threads work, and reject invalid values?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from birchbark.checkpoint.heads import Pooling, parse_pooling
 from birchbark.cli import group
 from birchbark.device.torch_session import session_factory
 from birchbark.errors import BirchbarkError, CheckpointError, InputError
@@ -40,27 +39,6 @@ def search(*options: str) -> list[float]:
     if done.exception:
         raise done.exception
     return [json.loads(line)["score"] for line in done.stdout.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("text", "pooling"),
-    [
-        ("cls", Pooling("cls")),
-        ("mean", Pooling("mean")),
-        ("max:0", Pooling("max", 0)),
-        ("mean:12", Pooling("mean", 12)),
-    ],
-)
-def test_poolings(text: str, pooling: Pooling) -> None:
-    """A pooling is a method, optionally with a layer."""
-    assert parse_pooling(text) == pooling
-
-
-@pytest.mark.parametrize("text", ["", "min", "mean:", "mean:x", "mean:-1", "mean:1:2", "MEAN", ":"])
-def test_invalid_poolings(text: str) -> None:
-    """The message shows a valid example."""
-    with pytest.raises(InputError, match=r"unknown pooling.*cls, mean, max or tokens.*mean:6"):
-        parse_pooling(text)
 
 
 def test_pooling_turns_a_cross_encoder_into_a_biencoder(here: Path) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from test_cli import here
 
-from birchbark.cli.options import parse_seconds
-from birchbark.errors import InputError
 from birchbark.index.index import Index
 from command_line import birchbark
 from conftest import DOCUMENTS, write_bert
@@ -100,19 +98,6 @@ def test_a_search_tells_what_was_read(run: Path) -> None:
     out, stderr = birchbark("search", "i", "birch river", "--model", "none")
     assert "A canoe of birch bark." in out
     assert stderr == ""
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("1.5", 1.5)])
-def test_times(text: str, seconds: float) -> None:
-    """Times have a unit or are in seconds."""
-    assert parse_seconds(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "5x", "-1s", "ms", "1e3", "nan"])
-def test_invalid_times(text: str) -> None:
-    """The message shows valid examples."""
-    with pytest.raises(InputError, match="not a time: expected 500ms, or 2s"):
-        parse_seconds(text)
 
 
 def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:

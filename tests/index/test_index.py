@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from mmap import mmap
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.compiled import compiled, on_first_compile
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.build_index import Schema, build_index
@@ -119,56 +114,6 @@ def test_a_frequency_above_65535(tmp_path: Path) -> None:
     assert postings.tfs.tolist() == [70_000]
 
 
-def test_duplicate_ids_are_refused(tmp_path: Path) -> None:
-    """This holds across parts too, and no files are left behind."""
-    documents = [Document("a", {"text": "bee"}), Document("b", {"text": "bee"}), DOCUMENTS[0]] * 2
-    with pytest.raises(InputError, match="second document with the id a"):
-        build_index(documents, tmp_path / "i", part_tokens=1)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_empty_collection_is_refused(tmp_path: Path) -> None:
-    """An index without documents is an error."""
-    with pytest.raises(InputError, match="no documents"):
-        build_index([], tmp_path / "i")
-
-
-def test_an_index_is_replaced_only_on_request(tmp_path: Path) -> None:
-    """A folder that is not an index is never replaced."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with pytest.raises(InputError, match="already exists"):
-        build_index(DOCUMENTS[:1], tmp_path / "i")
-    assert len(build_index(DOCUMENTS[:1], tmp_path / "i", replace=True)) == 1
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="no index here"):
-        build_index(DOCUMENTS, tmp_path / "mine", replace=True)
-    assert (tmp_path / "mine" / "thesis.tex").exists()
-
-
-def test_a_failed_replacement_keeps_the_old_index(tmp_path: Path) -> None:
-    """The documents come from a reader that raises in the middle."""
-
-    def broken():  # type: ignore[no-untyped-def]
-        yield DOCUMENTS[0]
-        raise InputError("line 2 is broken")
-
-    build_index(DOCUMENTS, tmp_path / "i")
-    with pytest.raises(InputError, match="line 2"):
-        build_index(broken(), tmp_path / "i", replace=True)
-    assert len(Index(tmp_path / "i")) == len(DOCUMENTS)
-
-
-def test_the_same_collection_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Files depend neither on time nor on the machine."""
-    for name in ("a", "b"):
-        build_index(DOCUMENTS, tmp_path / name)
-    files = sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*"))
-    assert files
-    for file in files:
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -267,25 +212,6 @@ def test_truncated_files_are_detected_on_opening(index: Index, tmp_path: Path, n
         Index(tmp_path / "i")
 
 
-def test_compiled_code_needs_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read-only installation without a home folder works, with a warning."""
-    real = numba.njit
-
-    def njit(*functions: object, cache: bool = False, **options: object) -> object:
-        if cache:
-
-            def refuse(function: object) -> object:
-                raise RuntimeError("cannot cache function: no locator available")
-
-            return refuse
-        return real(*functions, **options)
-
-    monkeypatch.setattr(numba, "njit", njit)
-    with pytest.warns(UserWarning, match="compiled code cannot be cached"):
-        doubled = compiled(lambda x: 2 * x)
-    assert doubled(21) == 42
-
-
 def test_damaged_postings_are_reported(tmp_path: Path) -> None:
     """A wrong byte in a list never leads to reading or writing outside of an array."""
     documents = [Document(f"d{i:03}", {"text": "bee " + "honey " * (i % 3)}) for i in range(300)]
@@ -315,16 +241,6 @@ def test_the_last_list_is_not_read_beyond_its_end(tmp_path: Path) -> None:
     assert len(rank_query(index, text)) == 1
 
 
-def test_compilation_is_announced_once() -> None:
-    """It is not called again for other functions, nor for cached code."""
-    calls = []
-    on_first_compile(lambda: calls.append("compiling"))
-    doubled = numba.njit(lambda x: 2 * x)
-    assert doubled(1) == 2
-    assert doubled(1.5) == 3
-    assert calls == ["compiling"]
-
-
 @pytest.mark.parametrize(
     "bad", [Document("", {"text": "x"}), Document("\ud800", {}), Document("a", {"text": "\udfff"})]
 )
@@ -336,49 +252,3 @@ def test_invalid_documents_are_refused(tmp_path: Path, bad: Document) -> None:
             writer.add(bad)
         writer.add(DOCUMENTS[1])
     assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]
-
-
-def test_too_many_fields_are_refused(tmp_path: Path) -> None:
-    """50,000 fields are refused before anything is written."""
-    fields = {f"f{i}": [f"f{i}"] for i in range(50_000)}
-    with pytest.raises(InputError, match="too many indexed fields: expected at most 1000"):
-        build_index(DOCUMENTS, tmp_path / "i", Schema(fields=fields))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_records_are_indexed_as_documents(tmp_path: Path) -> None:
-    """Mappings go through `Document.from_dict`, in build_index and in IndexWriter.add."""
-    records = [
-        {"id": "d1", "title": "Bark", "text": "Birch bark canoes"},
-        {"_id": 2, "contents": "The river", "year": 1890},
-    ]
-    index = build_index([records[0], DOCUMENTS[1]], tmp_path / "i")
-    with IndexWriter(index.directory) as writer:
-        writer.add(records[1])
-    documents = [Document.from_dict(records[0]), DOCUMENTS[1], Document.from_dict(records[1])]
-    assert list(Index(index.directory)) == documents
-    with pytest.raises(InputError, match="no text"):
-        build_index([{"id": "d3"}], tmp_path / "j")
-    assert not (tmp_path / "j").exists()
-
-
-def test_too_few_descriptors_are_no_damage(tmp_path: Path) -> None:
-    """The system's own error is raised, with the name of the file."""
-    build_index(DOCUMENTS, tmp_path / "index")
-    script = f"""
-import resource
-from birchbark.index.index import Index
-Index({str(tmp_path / "index")!r})  # loads what is loaded at the first use
-resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
-kept = []
-try:
-    while True:
-        kept.append(Index({str(tmp_path / "index")!r}))
-except OSError as error:
-    print(error.errno, error.filename)
-"""
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert ran.stderr == ""
-    number, name = ran.stdout.split()
-    assert int(number) == errno.EMFILE
-    assert name.startswith(str(tmp_path / "index"))

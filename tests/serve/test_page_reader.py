@@ -17,7 +17,7 @@ import pytest
 from in_chromium import DESK, DONE, ask, browser, open_page
 from matplotlib.backends.backend_pdf import PdfPages
 from served import running
-from test_render_document import HOSTILE
+from test_sanitised_html import HOSTILE
 
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.pipeline.upkeep.folder_index import build_folder_index
