@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from unicodedata import normalize
 
@@ -15,7 +16,7 @@ from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.text.analyzer import NAMES, OF_WORDS, PARTS, WORDPIECE, analyzer
-from birchbark.text.normal_form import composed, normal_form, usual_letters
+from birchbark.text.normal_form import LONGEST, composed, normal_form, usual_letters
 from birchbark.text.parts import parts
 from growth import FASTER_THAN_SQUARE, growth
 
@@ -69,6 +70,14 @@ def test_the_normal_form_is_stable(text: str) -> None:
     form = normal_form(text)
     assert normal_form(form) == form
     assert usual_letters(usual_letters(text)) == usual_letters(text)
+
+
+@pytest.mark.parametrize("form", [normal_form, usual_letters])
+def test_no_letter_becomes_a_phrase(form: Callable[[str], str]) -> None:
+    """ﷺ stands for 18 letters; a file of some bytes, unpacked, would have millions."""
+    longest = max(map(chr, range(0xA0, 0x20000)), key=lambda character: len(form(character)))
+    assert len(form(longest)) == LONGEST
+    assert form("Ⅷ ﷺ") == "VIII ﷺ"
 
 
 def test_a_superscript_stays_outside_the_word_before() -> None:

@@ -16,6 +16,7 @@ from unicodedata import category, combining, decomposition, normalize
 APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02bb\u00b4\u2032\uff07"
 _STRESSED = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")
 _BLANKS = "\u200b\u202f"  # separate words, but are not white space by the rules for words
+LONGEST = 4  # letters in a usual form; ﷺ, a phrase of 18, stays as it is
 _IN_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl"}  # Unicode's general categories
 
 
@@ -34,7 +35,8 @@ class _Replacements(dict[int, str]):
             # of other signs, those that stand for one letter, such as Kangxi radicals
             in_words = category(character) in _IN_WORDS or (len(usual) == 1 and usual.isalpha())
             is_subscript = decomposition(character).startswith("<sub>")
-            new = usual if in_words or is_subscript else character
+            changes = (in_words or is_subscript) and len(usual) <= LONGEST
+            new = usual if changes else character
         self[code] = new
         return new
 
