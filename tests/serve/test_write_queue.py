@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
+from contextlib import contextmanager, nullcontext
 from threading import Event
 
 import pytest
@@ -47,7 +48,7 @@ def store() -> Store:
 @pytest.fixture
 def queue(store: Store) -> Iterator[WriteQueue]:
     """A queue whose thread is busy with a first write until `store.go` is set."""
-    made = WriteQueue(store.change, lambda doc_id: doc_id in store.texts)
+    made = WriteQueue(store.change, lambda doc_id: doc_id in store.texts, nullcontext)
     made.submit([Document("first", {"text": "1"})])
     assert store.began.wait(20)
     yield made
@@ -128,6 +129,27 @@ def test_a_cancelled_write_changes_nothing(queue: WriteQueue, store: Store) -> N
     store.go.set()
     assert kept.result(20).added == 1
     assert "a" not in store.texts
+
+
+def test_a_write_can_be_cancelled_until_its_turn(store: Store) -> None:
+    """While something else writes, such as the folder's sync, it has not begun."""
+    waits, turn = Event(), Event()
+
+    @contextmanager
+    def other_writer_ends() -> Iterator[None]:
+        waits.set()
+        assert turn.wait(20)
+        yield
+
+    store.go.set()
+    queue = WriteQueue(store.change, lambda doc_id: doc_id in store.texts, other_writer_ends)
+    cancelled = queue.submit(document("a"))
+    assert waits.wait(20)
+    assert cancelled.cancel()
+    turn.set()
+    assert queue.submit(document("b")).result(20).added == 1
+    queue.close()
+    assert store.texts.keys() == {"old", "b"}
 
 
 def test_too_many_waiting_writes_are_refused(

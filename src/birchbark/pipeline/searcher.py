@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Literal, NamedTuple
 
 from birchbark import defaults
@@ -124,7 +125,7 @@ class Searcher:
         remote: RemoteRankers | None = None,
     ) -> None:
         self.directory, self._remote = path_of(index, "the directory of the index"), remote
-        self._write_lock = Lock()
+        self._write_lock = RLock()
         self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, (str, Path)):
@@ -445,6 +446,10 @@ class Searcher:
         """Delete documents and return how many existed; the change is then on disk."""
         with self._write_lock, open_writer(self.directory) as writer:
             return sum([writer.delete(doc_id) for doc_id in iterated(doc_ids, "doc_ids")])
+
+    def writing(self) -> AbstractContextManager[object]:
+        """Wait until no other thread writes, and have others wait; the thread itself can write."""
+        return self._write_lock
 
     def cache_scores(self, ranker: Ranker) -> Ranker:
         """Return a copy of the ranker whose scores this searcher caches in memory."""

@@ -140,7 +140,9 @@ class Service:
         self._scoring_pool = ThreadPoolExecutor(limits.max_concurrent, "birchbark-score")
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._rendering_pool = ThreadPoolExecutor(RENDERING_THREADS, "birchbark-render")
-        self._writes = WriteQueue(self.add, lambda doc_id: searcher.index.find(doc_id) is not None)
+        self._writes = WriteQueue(
+            self.add, lambda doc_id: searcher.index.find(doc_id) is not None, searcher.writing
+        )
         self._vectors_seconds = 0.0  # mean time to answer by stored vectors, without waiting
         self._active_writes = 0
         self._attention_lock = Lock()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -41,9 +42,19 @@ class _Write:
 class WriteQueue:
     """Writes in the order of their arrival, in a thread of its own."""
 
-    def __init__(self, change: Change, exists: Callable[[str], bool]) -> None:
-        """change: adds documents and deletes ids, all or none. exists: whether an id is indexed."""
-        self._change, self._exists = change, exists
+    def __init__(
+        self,
+        change: Change,
+        exists: Callable[[str], bool],
+        turn: Callable[[], AbstractContextManager[object]],
+    ) -> None:
+        """Start the thread.
+
+        change: adds documents and deletes ids, all or none. exists: whether an id is indexed.
+        turn: a context that waits until nothing else writes; while it does, writes can still be
+        cancelled.
+        """
+        self._change, self._exists, self._turn = change, exists, turn
         self._waiting = SimpleQueue[_Write | None]()
         self._thread = Thread(target=self._run, name="birchbark-write", daemon=True)
         self._thread.start()
@@ -77,7 +88,8 @@ class WriteQueue:
                 except Empty:
                     break
             ended = batch[-1] is None
-            self._commit([w for w in batch if w and w.done.set_running_or_notify_cancel()])
+            with self._turn():
+                self._commit([w for w in batch if w and w.done.set_running_or_notify_cancel()])
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         """Commit the writes; if they cannot be committed together, one after another."""
