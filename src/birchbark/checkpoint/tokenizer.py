@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +18,14 @@ from birchbark.checkpoint.load_tokenizer import check_size, convert_errors, load
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.text.normal_form import usual_letters
+from birchbark.text.words import pieces
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+STEP = 16_384  # characters that are encoded at once: while they are, no other thread runs
+REACH = STEP  # in which a step ends at a blank
+_BEFORE_BLANK = re.compile(r"(?<=\S) ")  # a tokeniser reads what follows as it does in the text
 
 
 class CheckpointTokenizer:
@@ -136,8 +142,13 @@ class CheckpointTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """Return the token ids of each text in its `usual_letters`, without special tokens."""
+        steps = [[*_steps(text)] for text in texts]
         with convert_errors(self._where):
-            return self._known_words.encode([*map(usual_letters, texts)])
+            encoded = self._known_words.encode([usual_letters(s) for text in steps for s in text])
+        if len(encoded) == len(texts):
+            return encoded
+        remaining = iter(encoded)
+        return [_joined(*(next(remaining) for _ in text)) for text in steps]
 
     def single_input(self, text: Ids) -> Ids:
         """Return the input ids of one encoded text: the text between special tokens."""
@@ -176,6 +187,13 @@ class CheckpointTokenizer:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end offset of each token in `text`, in characters."""
+        spans, done = list[tuple[int, int]](), 0
+        for step in _steps(text):
+            spans += [(done + begin, done + end) for begin, end in self._spans(step)]
+            done += len(step)
+        return spans
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
         with convert_errors(self._where):
             encoded = self._tokenizer.encode(usual_letters(text), add_special_tokens=False)
         spans: list[tuple[int, int]] = encoded.offsets
@@ -184,6 +202,11 @@ class CheckpointTokenizer:
         origins = [n for n, character in enumerate(text) for _ in usual_letters(character)]
         begins, ends = [*origins, len(text)], [0, *(n + 1 for n in origins)]
         return [(begins[begin], ends[end]) for begin, end in spans]
+
+
+def _steps(text: str) -> Iterator[str]:
+    """Yield `text` in pieces whose tokens are together its own; they end at blanks if possible."""
+    return pieces(text, STEP, REACH, _BEFORE_BLANK)
 
 
 def _joined(*parts: Sequence[int] | Ids) -> Ids:

@@ -50,7 +50,13 @@ class StaticSession:
         first = 0
         while first < len(filled):
             begin = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, begin + BLOCK_TOKENS, side="right")))
+            last = int(np.searchsorted(ends, begin + BLOCK_TOKENS, side="right"))
+            if last == first:  # longer than a block
+                for start in range(begin, int(ends[first]), BLOCK_TOKENS):
+                    block = flat[start : min(start + BLOCK_TOKENS, int(ends[first]))]
+                    vectors[filled[first]] += self._table[block].sum(axis=0)
+                first += 1
+                continue
             starts = np.concatenate([[begin], ends[first : last - 1]]) - begin
             rows = self._table[flat[begin : ends[last - 1]]]
             vectors[filled[first:last]] = np.add.reduceat(rows, starts, axis=0)

@@ -29,18 +29,20 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _APART = re.compile(r"[\s!#$%&()*+/<=>?@\[\\\]{|}~-]", re.ASCII)
 
 
-def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+def pieces(
+    text: str, size: int = PIECE, reach: int = PIECE, apart: re.Pattern[str] = _APART
+) -> Iterator[str]:
     """Yield `text` in consecutive pieces, whose words are together those of the text.
 
     So a long text can be read in short steps. A piece has `size` characters and those until the
-    next white space or punctuation mark. If none of the next PIECE characters is one, it ends
-    there, which can cut a word in two.
+    next white space or punctuation mark. If none of the next `reach` characters is one, it ends
+    there, which can cut a word in two. apart: finds where else a piece may end.
     """
     begin = 0
     while len(text) - begin > size:
-        most = begin + size + PIECE
-        apart = _APART.search(text, begin + size, most)
-        end = apart.start() if apart else min(most, len(text))
+        most = begin + size + reach
+        found = apart.search(text, begin + size, most)
+        end = found.start() if found else min(most, len(text))
         yield text[begin:end]
         begin = end
     yield text[begin:]
