@@ -12,6 +12,7 @@ from birchbark.show.format_numbers import (
     significance_mark,
 )
 from birchbark.show.table import Cell, Column, Group, Style, Table
+from birchbark_studies.demonstration import demonstration_note
 from birchbark_studies.findings import fill_in
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import StoredResults
@@ -33,6 +34,8 @@ def render_markdown(
     parts = [f"# {_plain(recipe.title)}", recipe.source]
     if stale_because:
         parts.append(STALE.format(reasons="; ".join(stale_because)))
+    if note := demonstration_note(recipe):
+        parts.append(f"**{note}**")
     parts += fill_in(recipe.findings, results.tables, str(recipe.path)).split("\n")
     for table in results.tables:
         lines = "\n".join(_table_lines(table))

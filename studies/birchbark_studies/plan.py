@@ -14,6 +14,7 @@ from pathlib import Path
 
 from birchbark import BirchbarkError, read_qrels
 from birchbark.checkpoint.locate import open_named
+from birchbark.show.plural import plural
 from birchbark.train.config import TrainingConfig
 from birchbark_studies.recipe import Recipe
 
@@ -118,12 +119,14 @@ def _planned(
     device: str,
 ) -> PlannedTraining:
     base = earlier[-1].title if earlier else training.base
-    length, texts = _length(training)
+    length, texts = _length(training), count_texts(training)
     sizes = [None if size is None else 3 * size, *map(_size, training.teachers)]
     unknown = [] if size is not None else [f"the size of {(*earlier, training)[0].base}"]
     unknown += [f"the size of {t}" for t in training.teachers if _size(t) is None]
     if texts is None:
-        unknown += [f"the number of pairs in {', '.join(files)}" for files in _unlimited(training)]
+        unknown += [
+            f"the number of pairs in {', '.join(files)}" for files in unlimited(training).values()
+        ]
     seconds = None
     if texts is not None and not unknown:
         operations = 2 * sum(size or 0 for size in sizes)  # per token
@@ -131,28 +134,32 @@ def _planned(
     return PlannedTraining(models, training.title, base, length, texts, seconds, tuple(unknown))
 
 
-def _length(training: TrainingConfig) -> tuple[str, int | None]:
-    """Return the length of a training run in words, and the number of its texts, if known."""
+def count_texts(training: TrainingConfig) -> int | None:
+    """Return how many texts a training run reads, at most; None if its data decides."""
     schedule = training.schedule
-    a_list = max(d.lists.texts * _passages(training, d.passages) for d in training.data)
+    inputs = [data.lists.texts * _passages(training, data.passages) for data in training.data]
     if schedule.steps is not None:
-        lists = schedule.steps * schedule.batch * schedule.accumulate
-        return f"{schedule.steps:,} steps, {lists:,} lists", lists * a_list
+        return schedule.steps * schedule.batch * schedule.accumulate * max(inputs)
+    if unlimited(training):
+        return None
+    lists = [data.lists.take or 2 * (data.source.limit or 0) for data in training.data]
     epochs = schedule.epochs or 0
-    in_words = f"{epochs} epoch{'s' * (epochs != 1)}"
-    if _unlimited(training):
-        return f"{in_words} of all lists", None
-    lists, texts = 0, 0
-    for data in training.data:
-        of_data = data.lists.take or 2 * (data.source.limit or 0)
-        lists += of_data * epochs
-        texts += of_data * epochs * data.lists.texts * _passages(training, data.passages)
-    return f"{in_words}, {lists:,} lists", texts
+    return epochs * sum(count * size for count, size in zip(lists, inputs, strict=True))
 
 
-def _unlimited(training: TrainingConfig) -> list[tuple[str, ...]]:
-    """Return the files of the data sets whose number of lists an epoch only their files tell."""
-    return [d.files for d in training.data if d.lists.take is None and d.source.limit is None]
+def _length(training: TrainingConfig) -> str:
+    """Return the length of a training run in words."""
+    schedule = training.schedule
+    if schedule.steps is not None:
+        return f"{plural(schedule.steps, 'step')} of {schedule.batch * schedule.accumulate}"
+    every = " of all lists" if unlimited(training) else ""
+    return f"{plural(schedule.epochs or 0, 'epoch')}{every}"
+
+
+def unlimited(training: TrainingConfig) -> dict[str, tuple[str, ...]]:
+    """Map the data sets whose number of lists an epoch only their files tell to these files."""
+    sets = [d for d in training.data if d.lists.take is None and d.source.limit is None]
+    return {data.name: data.files for data in sets}
 
 
 def _passages(training: TrainingConfig, passages: int | None) -> int:

@@ -83,6 +83,8 @@ class Recipe:
             published figures, and of [larger] only what is applied.
         kind: The kind of study, a key of `KINDS`.
         source: The publication that the study reproduces.
+        demonstration: How much the publication trains, in words, if that is far more than here;
+            empty otherwise. See `demonstration_note`.
         findings: The interpretation of the results, written by hand, one paragraph per line. Its
             numbers are references to cells; see `fill_in`.
         depth: The number of documents per query in all runs.
@@ -98,6 +100,7 @@ class Recipe:
     kind: str
     title: str
     source: str
+    demonstration: str
     findings: str
     collections: tuple[CollectionFiles, ...]
     measures: tuple[str, ...]

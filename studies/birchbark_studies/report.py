@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from birchbark.show.draw_plot import colours, draw
 from birchbark.show.page import load_template
+from birchbark_studies.demonstration import demonstration_note
 from birchbark_studies.findings import fill_in
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Recipe
@@ -32,6 +33,7 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], devi
     text: str = page.render(
         recipe=recipe,
         findings=fill_in(recipe.findings, outcome.tables, str(recipe.path)),
+        demonstration=demonstration_note(recipe),
         outcome=outcome,
         plots=plots,
         inputs=inputs,

@@ -100,7 +100,7 @@ def test_stages_and_times(recipe: Path) -> None:
     assert (first.models, second.models) == (("first", "both"), ("both",))
     assert (first.texts, first.seconds) == (None, None)
     assert first.unknown == ("the number of pairs in first.tsv",)
-    assert (second.base, second.length, second.texts) == ("first", "2 epochs, 20 lists", 80)
+    assert (second.base, second.length, second.texts) == ("first", "2 epochs", 80)
     size = 2 * (4 * 16 * 16 + 2 * 16 * 24)  # layers of the tiny model
     assert second.seconds == pytest.approx(6 * size * 80 * 64 / SPEED["cuda"])
     unread, read = plan.readings
@@ -116,7 +116,7 @@ def test_command(recipe: Path) -> None:
     shown = CliRunner().invoke(group, ["study", "plan", str(recipe), *options]).stdout
     assert shown.startswith("two: Two models, one of which is trained from the other\n  lacks docs")
     assert "\n  trains 2 models by 2 training runs\n" in shown
-    assert "\n    first → second: 2 epochs, 20 lists, 80 texts; about 0 s\n" in shown
+    assert "\n    first → second: 2 epochs, 80 texts; about 0 s\n" in shown
     assert "\n  reads 15 documents for each of 2 queries, B; about 0 s\n" in shown
     assert "\n  unknown: the number of queries of A\n" in shown
     (recipe.parent / "without.toml").write_text(

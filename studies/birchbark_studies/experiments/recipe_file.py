@@ -33,7 +33,7 @@ from birchbark_studies.recipe import Experiment, Recipe
 
 T = TypeVar("T")
 ENTRY_POINTS = "birchbark_studies.kinds"
-WORDS = ("title", "source", "findings", "published")  # which do not change what is measured
+WORDS = ("title", "source", "demonstration", "findings", "published")  # they change no result
 KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "analyzers": AnalyzerExperiment.read,
     "answers": AnswersExperiment.read,
@@ -74,6 +74,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         kind=kind,
         title=top.text("title"),
         source=top.text("source", ""),
+        demonstration=top.text("demonstration", ""),
         findings=top.text("findings", ""),
         collections=_collections(top, experiment),
         measures=measures,
