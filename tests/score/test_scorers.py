@@ -127,7 +127,7 @@ def test_scores_lie_between_0_and_1(bert: Bert, labels: int | None) -> None:
 def test_nothing_is_truncated_silently(bert: Bert) -> None:
     """Queries and texts that are too long are rejected with the number of tokens."""
     cross, embedding = load_scorer(bert(labels=1)), load_scorer(bert())
-    assert (cross.token_budget(QUERY), embedding.token_budget(QUERY)) == (32 - 3 - 14, 30)
+    assert (cross.token_budget(QUERY), embedding.token_budget(QUERY)) == (32 - 3 - 5, 30)
     assert cross.token_budget("bee " * 14) == 32 - 3 - 14
     score_texts(cross, QUERY, ["bee " * cross.token_budget(QUERY)])
     with pytest.raises(InputError, match="at most 27 tokens, found 28"):

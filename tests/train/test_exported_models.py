@@ -70,6 +70,20 @@ def test_every_family_is_exported(family: str, tmp_path: Path) -> None:
         assert torch.equal(again.weights[name], weight)
 
 
+@pytest.mark.parametrize("settings_", [{}, {"pooling": "mean"}])
+def test_a_model_states_the_length_it_was_trained_with(
+    tmp_path: Path, settings_: dict[str, Any]
+) -> None:
+    """Other libraries truncate to it, and birchbark splits longer texts."""
+    base = open_any_head(write_family(tmp_path / "base", "bert", 2), "tiny")
+    network = open_network(base, Initialisation(**settings_), 0, "cpu")
+    model = tmp_path / "model"
+    export(model, network, base, CheckpointTokenizer(base), LINEAGE, max_length=24)
+    assert Checkpoint.open(model).max_length == 24
+    stated = json.loads((model / "tokenizer_config.json").read_text())
+    assert stated["model_max_length"] == 24
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_transformers_computes_equal_logits(family: str, tmp_path: Path) -> None:
     """Gradients are equal too, and no weights are missing or unexpected."""

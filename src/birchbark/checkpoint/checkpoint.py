@@ -14,7 +14,13 @@ from birchbark.checkpoint.encoder_config import (
     EncoderConfig,
     read_encoder_config,
 )
-from birchbark.checkpoint.encoder_module import check_encoder_module, check_one_length, max_length
+from birchbark.checkpoint.encoder_module import (
+    TOKENIZER_CONFIG,
+    check_encoder_module,
+    check_one_length,
+    max_length,
+    tokenizer_states_length,
+)
 from birchbark.checkpoint.families import FAMILIES, STATIC_FAMILY, Family
 from birchbark.checkpoint.find_head import Stored, find_head, read_head_modules
 from birchbark.checkpoint.heads import (
@@ -206,8 +212,9 @@ class Checkpoint:
         valid when a model's scale is stated.
         """
         names = [*FILES[1:], "sentence_bert_config.json"]
-        if not (self.directory / "tokenizer.json").exists():
-            names.append("tokenizer_config.json")  # read only if there is no tokenizer.json
+        whole = (self.directory / "tokenizer.json").exists()
+        if not whole or tokenizer_states_length(self.directory, self.config):
+            names.append(TOKENIZER_CONFIG)
         present = [self.directory / name for name in names if (self.directory / name).exists()]
         stated = self.directory / CONFIG
         config = without_scale(stated, HEAD_KEY) if stated.exists() else b""

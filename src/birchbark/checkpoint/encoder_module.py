@@ -11,6 +11,7 @@ from birchbark.checkpoint.modules import check_values
 from birchbark.errors import CheckpointError
 
 ENCODER_MODULE = "sentence_bert_config.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
 INPUT_KEYS = ("query_length", "document_length", "query_expansion")  # of multi-vector models
 TASKS = ("feature-extraction", "sequence-classification")
 ARGUMENTS = ("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs")
@@ -70,9 +71,22 @@ def check_one_length(home: Path) -> None:
 
 
 def max_length(home: Path, config: EncoderConfig) -> int:
-    """Return the maximum number of tokens in an input, special tokens included."""
+    """Return the maximum number of tokens in an input, special tokens included.
+
+    As for sentence-transformers, the module states it, else the tokeniser, else the encoder.
+    """
     path, module = read_encoder_module(home)
     stated = module.get("max_seq_length")
-    if stated is None:
-        return config.max_positions
-    return min(check_size(stated, "max_seq_length", path), config.max_positions)
+    if stated is not None:
+        return min(check_size(stated, "max_seq_length", path), config.max_positions)
+    path = home / TOKENIZER_CONFIG
+    stated = read_object(path).get("model_max_length") if path.exists() else None
+    # transformers writes 10³⁰ where no length is known
+    known = isinstance(stated, int) and 0 < stated < config.max_positions
+    return stated if known else config.max_positions
+
+
+def tokenizer_states_length(home: Path, config: EncoderConfig) -> bool:
+    """Tell whether tokenizer_config.json is what makes `max_length` less than the encoder's."""
+    stated = read_encoder_module(home)[1].get("max_seq_length")
+    return stated is None and max_length(home, config) < config.max_positions

@@ -47,6 +47,7 @@ class TrainedModel:
         tokenizer: Its tokeniser.
         config: Sizes of its encoder.
         architecture: The kind of model.
+        max_length: Maximum number of tokens in an input, which it states; scoring honours it.
         weights: Contents of model.safetensors.
     """
 
@@ -54,6 +55,7 @@ class TrainedModel:
     tokenizer: CheckpointTokenizer
     config: EncoderConfig
     architecture: Architecture
+    max_length: int
     weights: bytes
 
     def write(self, target: Path, lineage: Mapping[str, Any]) -> None:
@@ -63,7 +65,7 @@ class TrainedModel:
             (scratch / "model.safetensors").write_bytes(self.weights)
             write_json(scratch / "config.json", self._config())
             self.tokenizer.save(scratch / "tokenizer.json")
-            write_json(scratch / "tokenizer_config.json", _tokenizer_config(base))
+            write_json(scratch / "tokenizer_config.json", _tokenizer_config(base, self.max_length))
             for name in VOCABULARIES:
                 if (base.directory / name).exists():
                     shutil.copyfile(base.directory / name, scratch / name)
@@ -72,7 +74,7 @@ class TrainedModel:
                 mode = base.head.mode  # an adapted embedding model remains an embedding model
                 write_prompts(scratch, base.prompts)
             if mode:
-                write_pooling(scratch, mode, self.config.hidden, base.max_length)
+                write_pooling(scratch, mode, self.config.hidden, self.max_length)
             write_card(scratch, lineage, card_kind(self.architecture))
 
     def _config(self) -> dict[str, Any]:
@@ -152,9 +154,9 @@ def _class_suffix(architecture: Architecture) -> str:
     return "Model" if plain else "ForSequenceClassification"
 
 
-def _tokenizer_config(base: Checkpoint) -> dict[str, Any]:
+def _tokenizer_config(base: Checkpoint, max_length: int) -> dict[str, Any]:
     path = base.directory / "tokenizer_config.json"
     config = read_object(path) if path.exists() else {}
     for key in ("max_length", "name_or_path", "stride", "truncation_side", "truncation_strategy"):
         config.pop(key, None)
-    return config | {"model_max_length": base.config.max_positions}
+    return config | {"model_max_length": max_length}

@@ -29,14 +29,14 @@ class CrossEncoderScorer(BertScorer):
     def token_budget(self, query: str) -> int:
         """Return how many tokens a segment may have.
 
-        64 tokens are reserved for the query, or its length if it is longer, so that long sentences
-        are split at the same positions for all but very long queries. Raises InputError if the
-        query takes more than half of the input.
+        64 tokens are reserved for the query, a fifth of a short input, or the query's length if it
+        is longer, so that long sentences are split at the same positions for all but very long
+        queries. Raises InputError if the query takes more than half of the input.
         """
         length, available = len(self.spans(query)), self._token_budget
         if length > available // 2:
             raise query_too_long(query, length, available // 2)
-        return available - max(length, min(RESERVED_QUERY_TOKENS, available // 2))
+        return available - max(length, min(RESERVED_QUERY_TOKENS, available // 5))
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """Return probabilities of relevance, float32 (n,)."""

@@ -21,10 +21,13 @@ def export(
     base: Checkpoint,
     tokenizer: CheckpointTokenizer,
     lineage: Mapping[str, Any],
+    max_length: int | None = None,
 ) -> None:
     """Write `network`, trained from `base`, as a model directory that replaces `target`.
 
     lineage: the history of training runs for the model card; see checkpoint/model_card.py.
+    max_length: of the inputs that it was trained with, in tokens, which the model then states; by
+    default the base's.
     """
     from safetensors.torch import save
 
@@ -36,5 +39,12 @@ def export(
     }
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
     weights = save(contiguous, metadata={"format": "pt"})
-    model = TrainedModel(base, tokenizer, network.config, network.architecture, weights)
+    model = TrainedModel(
+        base,
+        tokenizer,
+        network.config,
+        network.architecture,
+        base.max_length if max_length is None else max_length,
+        weights,
+    )
     model.write(target, lineage)

@@ -112,6 +112,8 @@ def train(
         identity = _identity(training, base, datasets, device, processes)
         check_identity(folder / IDENTITY, identity, processes)
         write = partial(export, network=network, base=base, tokenizer=tokenizer)
+        if not training.masking:  # blocks of text, which have no length of their own
+            write = partial(write, max_length=training.max_length)
         run = TrainingRun(
             training=training,
             folder=folder,
