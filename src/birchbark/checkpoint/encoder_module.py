@@ -81,9 +81,9 @@ def max_length(home: Path, config: EncoderConfig) -> int:
         return min(check_size(stated, "max_seq_length", path), config.max_positions)
     path = home / TOKENIZER_CONFIG
     stated = read_object(path).get("model_max_length") if path.exists() else None
-    # transformers writes 10³⁰ where no length is known
-    known = isinstance(stated, int) and 0 < stated < config.max_positions
-    return stated if known else config.max_positions
+    if isinstance(stated, int) and stated > 0:  # 10³⁰ where transformers knows none
+        return min(stated, config.max_positions)
+    return config.max_positions
 
 
 def tokenizer_states_length(home: Path, config: EncoderConfig) -> bool:
