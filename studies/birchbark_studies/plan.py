@@ -14,6 +14,7 @@ from pathlib import Path
 
 from birchbark import BirchbarkError, read_qrels
 from birchbark.checkpoint.locate import open_named
+from birchbark.collection.parsing.lines import binary_lines
 from birchbark.show.plural import plural
 from birchbark.train.config import TrainingConfig
 from birchbark_studies.recipe import Recipe
@@ -90,7 +91,7 @@ def plan_study(recipe: Recipe, root: Path | None, device: str) -> Plan:
     for names, earlier, training in _trainings(recipe):
         size = _training_size(training, earlier)
         sizes.append(size)
-        trainings.append(_planned(names, earlier, training, size, device))
+        trainings.append(_planned(names, earlier, training, size, root, device))
     sizes += map(_size, recipe.experiment.models)
     largest = None if None in sizes else max((size for size in sizes if size), default=0)
     return Plan(tuple(trainings), tuple(_readings(recipe, root, largest, device)))
@@ -116,10 +117,11 @@ def _planned(
     earlier: tuple[TrainingConfig, ...],
     training: TrainingConfig,
     size: int | None,
+    root: Path | None,
     device: str,
 ) -> PlannedTraining:
     base = earlier[-1].title if earlier else training.base
-    length, texts = _length(training), count_texts(training)
+    length, texts = _length(training), count_texts(training, root)
     sizes = [None if size is None else 3 * size, *map(_size, training.teachers)]
     unknown = [] if size is not None else [f"the size of {(*earlier, training)[0].base}"]
     unknown += [f"the size of {t}" for t in training.teachers if _size(t) is None]
@@ -134,17 +136,42 @@ def _planned(
     return PlannedTraining(models, training.title, base, length, texts, seconds, tuple(unknown))
 
 
-def count_texts(training: TrainingConfig) -> int | None:
-    """Return how many texts a training run reads, at most; None if its data decides."""
+def count_texts(training: TrainingConfig, root: Path | None = None) -> int | None:
+    """Return how many texts a training run reads, at most; None if its data decides.
+
+    root: the data root, whose files are counted; None for none.
+    """
     schedule = training.schedule
-    inputs = [data.lists.texts * _passages(training, data.passages) for data in training.data]
+    inputs = [_passages(training, data.passages) for data in training.data]
     if schedule.steps is not None:
-        return schedule.steps * schedule.batch * schedule.accumulate * max(inputs)
-    if unlimited(training):
+        sizes = [data.lists.texts * n for data, n in zip(training.data, inputs, strict=True)]
+        return schedule.steps * schedule.batch * schedule.accumulate * max(sizes)
+    lines = _lines(training, root)
+    if unlimited(training).keys() - lines.keys():
         return None
-    lists = [data.lists.take or 2 * (data.source.limit or 0) for data in training.data]
-    epochs = schedule.epochs or 0
-    return epochs * sum(count * size for count, size in zip(lists, inputs, strict=True))
+    texts = [
+        lines.get(data.name, 0)
+        or (data.lists.take or 2 * (data.source.limit or 0)) * data.lists.texts
+        for data in training.data
+    ]
+    return (schedule.epochs or 0) * sum(x * n for x, n in zip(texts, inputs, strict=True))
+
+
+def _lines(training: TrainingConfig, root: Path | None) -> dict[str, int]:
+    """Map data sets that are read in full to their number of pairs, where lines below `root` tell.
+
+    They do if each text is in one list an epoch, in files of pairs and in judgments.
+    """
+    lines = {}
+    for data in training.data:
+        files = {"PAIRS": data.files, "JUDGED": data.files[2:]}.get(data.source.kind.name)
+        is_whole = data.name in unlimited(training) and data.lists.each != "positive"
+        if root is None or not files or not is_whole:
+            continue
+        paths = [root / name for name in files]
+        if all(path.is_file() for path in paths):
+            lines[data.name] = sum(1 for path in paths for _ in binary_lines(path))
+    return lines
 
 
 def _length(training: TrainingConfig) -> str:

@@ -110,6 +110,16 @@ def test_stages_and_times(recipe: Path) -> None:
     assert plan.seconds == pytest.approx(second.seconds + read.seconds)
 
 
+@pytest.mark.parametrize(("each", "texts"), [("query", 3 * 6), ("positive", None)])
+def test_pairs_are_counted_where_they_are(recipe: Path, each: str, texts: int | None) -> None:
+    """Each line is read once an epoch; how many lists begin with a relevant text, none tells."""
+    first = recipe.parent / "runs" / "first.toml"
+    first.write_text(first.read_text().replace("positive", each))
+    (recipe.parent / "first.tsv").write_text("a pair\n" * 6)
+    run = plan_study(read_recipe(recipe), recipe.parent, "cpu").trainings[0]
+    assert (run.texts, run.seconds is None) == (texts, texts is None)
+
+
 def test_command(recipe: Path) -> None:
     """It prints stages, what is unknown and lacking, and the same as JSON; for folders, too."""
     options = ["--data", str(recipe.parent)]
