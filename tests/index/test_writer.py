@@ -348,7 +348,7 @@ def replay(lines: list[str], state: dict[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_hundred_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
+def test_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
     """After kill -9 at a random time of add, delete, commit or merge, each commit is atomic."""
     directory = tmp_path / "i"
     build_index(DOCUMENTS[:1], directory)
@@ -356,7 +356,7 @@ def test_a_hundred_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
         writer.delete("canoe")
     state: dict[str, str] = {}
     chance, commits = random.Random(7), 0
-    for seed in range(100):
+    for seed in range(40):
         child = subprocess.Popen(
             [sys.executable, "-c", CHILD, str(seed), str(directory)],
             stdout=subprocess.PIPE,
@@ -376,7 +376,7 @@ def test_a_hundred_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
         commits += len(states) - 2
         assert current in states[-2:], seed
         state = current
-    assert commits > 100
+    assert commits > 40
     assert len(list(directory.glob("part-*"))) >= len(Manifest.read(directory).parts)
     IndexWriter(directory).close()
     assert len(list(directory.glob("part-*"))) == len(Manifest.read(directory).parts)

@@ -99,7 +99,7 @@ CHANGE = st.tuples(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.lists(st.lists(CHANGE, max_size=4), max_size=4))
 def test_a_synced_index_equals_one_built_afresh(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[tuple[str, str | None, int]]]
