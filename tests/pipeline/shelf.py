@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.pipeline.reading.reader import DocumentReader
+from birchbark.pipeline.reading.document_reader import DocumentReader
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
 from conftest import WordScorer

@@ -15,8 +15,8 @@ from birchbark.deadline import Deadline
 from birchbark.pipeline.reading import stretches
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.choose import SegmentChoice, SelectedSegments
+from birchbark.pipeline.reading.document_reader import DocumentReader, RankerReaders
 from birchbark.pipeline.reading.query_scoring import QueryScoring
-from birchbark.pipeline.reading.reader import DocumentReader, RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan

@@ -24,7 +24,7 @@ from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.run_stages import _by_comparison, run_stages
 from birchbark.pipeline.search import search

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.reading.reader import DocumentReader, RankerReaders
+from birchbark.pipeline.reading.document_reader import DocumentReader, RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search

@@ -21,7 +21,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import missing_vectors
 from birchbark.pipeline.missing_vectors import MissingVectors
-from birchbark.pipeline.reading import reader
+from birchbark.pipeline.reading import document_reader
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
@@ -248,7 +248,7 @@ def test_storing_vectors_splits_no_document_again(
     vectors = MissingVectors.of(searcher)
     assert vectors
     monkeypatch.setattr(missing_vectors, "SLICE_DOCUMENTS", 1)
-    real = reader.split_for_query
+    real = document_reader.split_for_query
 
     def refuse(document: Document, *arguments: object) -> object:
         raise AssertionError(f"{document.doc_id} is split again")
@@ -256,7 +256,7 @@ def test_storing_vectors_splits_no_document_again(
     for _ in DOCUMENTS:
         assert vectors.compute_slice() == 1
         with monkeypatch.context() as patched:
-            patched.setattr(reader, "split_for_query", refuse)
+            patched.setattr(document_reader, "split_for_query", refuse)
             found = searcher.search("birch river", top=5)
         assert {h.document.doc_id for h in found.hits} == {h.document.doc_id for h in before.hits}
     split: list[str] = []
@@ -265,7 +265,7 @@ def test_storing_vectors_splits_no_document_again(
         split.append(document.fields["text"])
         return real(document, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reader, "split_for_query", record)
+    monkeypatch.setattr(document_reader, "split_for_query", record)
     changed = Document("canoe", {"text": "A birch river. It is new."})
     searcher.add([changed], leave_out=[VECTORS])
     assert "canoe" in {hit.document.doc_id for hit in searcher.search("birch river", top=5).hits}

@@ -15,7 +15,7 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search

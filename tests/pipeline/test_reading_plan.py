@@ -23,7 +23,7 @@ from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.reading import choose, schedule, stretches
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring, score_documents
 from birchbark.pipeline.run_stages import run_stages
 from birchbark.pipeline.settings.duo import Duo

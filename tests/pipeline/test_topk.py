@@ -18,7 +18,7 @@ from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
 from birchbark.pipeline.reading import schedule as module
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids, Ranking

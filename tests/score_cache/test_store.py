@@ -23,7 +23,7 @@ from birchbark.combine.aggregate import Max, Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker

@@ -16,7 +16,7 @@ from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring, score_documents
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan

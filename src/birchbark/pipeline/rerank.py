@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from birchbark.arguments import check_instance, instances_of
 from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.answers.answer import Hit, SearchStats
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.records import Query, Ranking, Run

@@ -10,7 +10,7 @@ import numpy as np
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Ranking

@@ -12,7 +12,7 @@ from birchbark.errors import InputError, require_at_least, require_number
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.copies import without_copies
 from birchbark.pipeline.answers.snippets import Snippets
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.records import Document, Ranking

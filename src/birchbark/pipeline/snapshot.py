@@ -11,7 +11,7 @@ from birchbark.deadline import Deadline
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
-from birchbark.pipeline.reading.reader import RankerReaders, ReaderCaches
+from birchbark.pipeline.reading.document_reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
 from birchbark.retrieve.dense_engine import DenseEngine

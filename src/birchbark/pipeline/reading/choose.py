@@ -18,8 +18,8 @@ import numpy as np
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
 from birchbark.pipeline.reading.candidates import UNKNOWN, Candidates
+from birchbark.pipeline.reading.document_reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.query_scoring import QueryScoring
-from birchbark.pipeline.reading.reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.stretches import SplitForQuery
 from birchbark.records import Float32s, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from birchbark.deadline import Deadline
-from birchbark.pipeline.reading.reader import BATCH_SIZE, DocumentReader, EncodedDocument
+from birchbark.pipeline.reading.document_reader import BATCH_SIZE, DocumentReader, EncodedDocument
 from birchbark.records import Document, Float32s, Ids, Segment
 from birchbark.score_cache.cached_scorer import cached_for_query
 from birchbark.score_cache.score_file import row_shape

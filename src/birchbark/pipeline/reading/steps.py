@@ -11,8 +11,8 @@ from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.choose import SPLITTING_SHARE, SegmentChoice
+from birchbark.pipeline.reading.document_reader import EncodedDocument, RankerReaders
 from birchbark.pipeline.reading.query_scoring import DocumentReading, QueryScoring
-from birchbark.pipeline.reading.reader import EncodedDocument, RankerReaders
 from birchbark.pipeline.reading.schedule import Action, Progress, Step, reading_order
 from birchbark.records import Document, Float32s, Segment, best_first
 from birchbark.segment.truncate import Limit

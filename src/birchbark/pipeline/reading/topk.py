@@ -19,7 +19,7 @@ from birchbark.combine.interpolate import Interpolation
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.reading.candidates import Candidates
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.schedule import Progress, Rules, complete, next_step
 from birchbark.pipeline.reading.steps import Steps
 from birchbark.records import Ranking

@@ -17,7 +17,7 @@ from birchbark.combine.interpolate import Interpolation, Scale, scale_scores
 from birchbark.evaluate.mixtures import evidence_candidates
 from birchbark.evaluate.tune import Candidates
 from birchbark.pipeline.answers.answer import Hit
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import score_documents
 from birchbark.records import Ranking
 from birchbark.retrieve.engine import IndexEngine

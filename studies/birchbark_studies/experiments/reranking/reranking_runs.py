@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from birchbark import Index, Qrels, Query, Ranker, Run
 from birchbark.combine.aggregate import Max
-from birchbark.pipeline.reading.reader import RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import score_documents
 from birchbark.records import Ranking
 from birchbark.retrieve.engine import IndexEngine
