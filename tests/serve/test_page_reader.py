@@ -141,7 +141,7 @@ def test_a_manual_is_rendered_with_its_evidence(browser: Any, address: str) -> N
             assert all(letter in rest for letter in text), own  # in order
             assert text == letters(own) or {"(", ")", "/"} & set(own)  # targets are not shown
         assert len(marked) > 200
-        assert page.inner_text("#contents strong .term") == "birch"
+        assert page.inner_text("#contents em .term") == "birch"
         assert page.locator("#contents td").count() == 2
         links = page.locator("#contents a")
         hrefs = [one.get_attribute("href") for one in links.all()]
