@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from in_chromium import DESK, DONE, ask, browser, open_page, replace_answers
 from served import running
@@ -35,7 +37,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         os.utime(path, (1_700_000_000, 1_700_000_000))
     bert = write_bert(directory / "bert", labels=1)
     with running("notes", "--model", bert, "--max-concurrent", "1", cwd=directory) as (port, _):
-        yield f"http://127.0.0.1:{port}/"
+        address = f"http://127.0.0.1:{port}/"
+        while httpx.get(address + "about").json()["reading"] is not None:  # a line of the page
+            time.sleep(0.05)
+        yield address
 
 
 @pytest.fixture
@@ -59,9 +64,7 @@ def test_the_first_result_is_near_the_top(
         ask(page, "birch river")
         page.wait_for_selector(DONE)
         page.wait_for_selector("#menus:not([hidden])")
-        page.wait_for_function(  # also after the line about a slow first search
-            "document.querySelector('#hits li').getBoundingClientRect().y < 145"
-        )
+        assert page.locator("#hits li").first.bounding_box()["y"] < 145
         for selector in (None, "#details", "summary:text-is('Folder')"):
             if selector:
                 page.click(selector)
