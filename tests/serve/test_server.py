@@ -147,6 +147,28 @@ async def answer_to_chunks(size: int, count: int) -> bytes:
     return answer
 
 
+@pytest.mark.parametrize(
+    ("lines", "accepted"),
+    [(b"a:\r\n" * 200, True), (b"a:\r\n" * 16_000, False), (b"a:" + b"b" * 20_000, False)],
+)
+@pytest.mark.parametrize("before", [b"", REQUEST])
+def test_large_heads_are_refused(lines: bytes, accepted: bool, before: bytes) -> None:
+    """A head that comes at once is not parsed, also one behind another request."""
+
+    async def answers() -> bytes:
+        async with serving(application=measuring) as (_, address):
+            reader, writer = await asyncio.open_connection(*address)
+            last = REQUEST[:-2] + b"connection: close\r\n" + lines + b"\r\n\r\n"
+            writer.write(before + last)
+            answer = await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+        return answer
+
+    answer = asyncio.run(answers())
+    assert answer.count(b"HTTP/1.1 200") == accepted + bool(before)
+    assert answer.count(b"HTTP/1.1 400") == (not accepted)
+
+
 def test_bodies_in_tiny_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each chunk takes time in the event loop, before any limit of bytes: 1 MB took 5 seconds."""
     parsed = 0

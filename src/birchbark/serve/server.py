@@ -6,6 +6,7 @@ import asyncio
 import faulthandler
 import logging
 import math
+import re
 import resource
 import socket
 import sys
@@ -24,7 +25,8 @@ from birchbark.serve.middleware import HEADERS
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
-HEAD_BYTES = 1 << 14  # of a request that is not complete
+HEAD_BYTES, HEAD_LINES = 1 << 14, 256  # at most
+_HEAD_END = re.compile(rb"\n\r?\n")
 FREE_PIECES, MEAN_PIECE = 1_000, 256  # of a body: chunks, or what a packet brings; bytes
 WRITE_SECONDS = 20.0  # maximum time for a client to read 64 KB of an answer: 3 KB a second
 UNSENT_BYTES = 1 << 14  # kernel's buffer: small, so that the client's progress is seen early
@@ -34,12 +36,21 @@ OTHER_FILES = 256  # open files other than connections: parts of indexes, models
 
 
 class _BoundedConnection(h11.Connection):
-    """An HTTP/1.1 connection that refuses bodies in tiny pieces, each of which takes 50 µs."""
+    """An HTTP/1.1 connection that refuses what takes long to parse for its size.
+
+    These are heads with many lines, and bodies in tiny pieces, each of which takes 50 µs.
+    """
 
     _pieces, _bytes = 0, 0  # of the body of the request
 
     def next_event(self) -> Any:
         """See h11."""
+        if self.their_state is h11.IDLE:
+            received, _ = self.trailing_data
+            end = _HEAD_END.search(received)
+            head = received[: end.start()] if end else received
+            if len(head) > HEAD_BYTES or head.count(b"\n") > HEAD_LINES:
+                raise h11.RemoteProtocolError("the head of the request is too large")
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._pieces, self._bytes = 0, 0
