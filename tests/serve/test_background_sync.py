@@ -111,7 +111,7 @@ def empty(folder: Path, tmp_path: Path) -> Service:
     index = tmp_path / "index"
     empty_folder_index(FolderSource((str(folder),)), index)
     searcher = Searcher(index, Ranker(WordScorer()))
-    return Service(searcher, sync=BackgroundSync(index, [folder], print))
+    return Service(searcher, writable=True, sync=BackgroundSync(index, [folder], print))
 
 
 def test_a_new_folder_is_read_while_it_is_served(
@@ -145,6 +145,38 @@ def test_a_new_folder_is_read_while_it_is_served(
         while client.get("/about").json()["reading"] is not None and time.monotonic() < end:
             time.sleep(0.02)
         assert len(client.get("/search?q=canoe").json()["hits"]) == 3
+
+
+def test_a_write_is_newer_than_a_file_that_is_being_read(
+    empty: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept until the file changes, as a write after the file was read is."""
+    (folder / "other.txt").write_text("A canoe.")
+    go, read = Semaphore(0), folder_module.read_limited
+
+    def read_later(stream: BufferedReader, file: Path) -> bytes:
+        go.acquire(timeout=5)
+        return read(stream, file)
+
+    monkeypatch.setattr(folder_module, "read_limited", read_later)
+    with TestClient(application(empty)) as client:
+        new = [{"id": "other.txt", "text": "A kayak."}, {"id": "third", "text": "A raft."}]
+        assert client.post("/documents", json={"documents": new}).json()["added"] == 2
+        go.release(1000)
+        end = time.monotonic() + PATIENCE
+        while client.get("/about").json()["reading"] is not None:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        texts = {
+            name: fields["text"] for name, fields in contents(empty.searcher.directory).items()
+        }
+        assert texts["other.txt"] == "A kayak."
+        assert texts.keys() == {"always.txt", "other.txt", "third"}
+        (folder / "other.txt").write_text("A long canoe.")
+        settle(empty.searcher.directory, folder)
+        while "canoe" not in contents(empty.searcher.directory)["other.txt"]["text"]:
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
 
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:

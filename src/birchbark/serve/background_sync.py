@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import (
@@ -29,6 +30,7 @@ class BackgroundSync(BackgroundThread):
     Attributes:
         reading: Number of documents read from new and changed files so far; 0 before the folders
             have been looked at; None while no file is being read.
+        newer: Ids that requests have changed since then; what the files had is older.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class BackgroundSync(BackgroundThread):
         self._index, self._folders = index, folders
         self._change: Change
         self.reading: int | None = 0
+        self.newer, self._newer_lock = set[str](), Lock()
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
 
@@ -46,6 +49,12 @@ class BackgroundSync(BackgroundThread):
         """Start the thread. change: see `sync_folder`."""
         self._change = change
         self.start()
+
+    def note_newer(self, doc_ids: Iterable[str]) -> None:
+        """Note that a request has changed these documents, in case their files are being read."""
+        with self._newer_lock:
+            if self.reading is not None:
+                self.newer.update(doc_ids)
 
     def _work(self) -> float:
         start = time.monotonic()
@@ -56,7 +65,9 @@ class BackgroundSync(BackgroundThread):
             if changed and not self._sync():
                 seconds = time.monotonic() - start
         finally:
-            self.reading = None
+            with self._newer_lock:
+                self.reading = None
+                self.newer.clear()
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
 
     def _sync(self) -> bool:

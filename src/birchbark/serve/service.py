@@ -21,7 +21,7 @@ from birchbark.pipeline.rank_texts import RankedText, check_highlights, highligh
 from birchbark.pipeline.search import OnProgress
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.pipeline.upkeep.update_index import AddedDocuments
+from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes
 from birchbark.records import Document
 from birchbark.score.attention import AttentionModel
 from birchbark.score.bert_scorer import BertScorer
@@ -141,7 +141,9 @@ class Service:
         self._quick_pool = ThreadPoolExecutor(QUICK_THREADS, "birchbark-quick")
         self._rendering_pool = ThreadPoolExecutor(RENDERING_THREADS, "birchbark-render")
         self._writes = WriteQueue(
-            self.add, lambda doc_id: searcher.index.find(doc_id) is not None, searcher.writing
+            self._add_requested,
+            lambda doc_id: searcher.index.find(doc_id) is not None,
+            searcher.writing,
         )
         self._vectors_seconds = 0.0  # mean time to answer by stored vectors, without waiting
         self._active_writes = 0
@@ -425,7 +427,7 @@ class Service:
             self.metrics.watch_missing_vectors(lambda: background.missing)
             background.start_beside(self._count_active)
         if self._sync:
-            self._sync.start_with(lambda changes: self.add(*changes))
+            self._sync.start_with(self._add_read)
 
     def add(
         self,
@@ -437,6 +439,23 @@ class Service:
         computed = self._background and self._background.set_name
         leave_out = [computed] if computed else ()
         return self.searcher.add(documents, delete=delete, leave_out=leave_out, origin=origin)
+
+    def _add_requested(
+        self, documents: Sequence[Document], delete: Sequence[str]
+    ) -> AddedDocuments:
+        """Do what a request asks for."""
+        added = self.add(documents, delete)
+        if self._sync:
+            self._sync.note_newer([*(document.doc_id for document in documents), *delete])
+        return added
+
+    def _add_read(self, changes: Changes) -> AddedDocuments:
+        """Do what files ask for, except where a request came after they were read."""
+        newer = self._sync.newer if self._sync else set[str]()
+        with self.searcher.writing():
+            documents = [each for each in changes.documents if each.doc_id not in newer]
+            delete = [doc_id for doc_id in changes.delete if doc_id not in newer]
+            return self.add(documents, delete, changes.origin)
 
     def _count_active(self) -> int:
         """Return the number of active requests; reading changed files counts as one."""
