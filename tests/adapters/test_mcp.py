@@ -6,8 +6,11 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from threading import Event
+from time import sleep
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +114,38 @@ def test_explain(searcher: Searcher) -> None:
         (evidence.segment.text, evidence.score) for evidence in segments
     ]
     assert found["sentence_count"] == len(segments)
+
+
+def test_a_cancelled_search_ends(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before the next batch, and not when everything is read."""
+    from birchbark.adapters.mcp import make_server
+
+    began, ended = Event(), Event()
+
+    def endless(*_: Any, on_progress: Callable[[Any], object], **__: Any) -> Any:
+        began.set()
+        try:
+            while True:
+                on_progress(None)
+                sleep(0.01)
+        finally:
+            ended.set()
+
+    async def cancel(client: Any) -> bool:
+        with anyio.CancelScope() as scope:
+
+            async def cancel_when_begun() -> None:
+                while not began.is_set():
+                    await asyncio.sleep(0.01)
+                scope.cancel()
+
+            task = asyncio.create_task(cancel_when_begun())
+            await client.call_tool("search", {"query": QUERY})
+        await task
+        return await asyncio.to_thread(ended.wait, 20)
+
+    monkeypatch.setattr(searcher, "search", endless)
+    assert with_client(make_server(searcher, "notes"), cancel)
 
 
 def test_first_stage_alone(searcher: Searcher) -> None:

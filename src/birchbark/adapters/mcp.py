@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
+from anyio.from_thread import check_cancelled
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
@@ -162,7 +163,9 @@ def make_server(
         }
         with _told():
             parsed = searcher.parse(query, literal=literal)
-            answer = searcher.search(parsed, top, budget, filters=joined)
+            answer = searcher.search(
+                parsed, top, budget, filters=joined, on_progress=lambda _: check_cancelled()
+            )
             notes = searcher.notes(parsed, answer, joined)
             if (count := reading()) is not None:
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
@@ -208,7 +211,7 @@ def make_server(
             with _told():
                 _document(searcher, doc_id)
                 parsed = searcher.parse(query, literal=literal)
-                found = searcher.evidence(doc_id, parsed, budget)
+                found = searcher.evidence(doc_id, parsed, budget, on_batch=check_cancelled)
             return Explanation(
                 doc_id=doc_id,
                 title=found.hit.document.title,
@@ -228,7 +231,8 @@ def _document(searcher: Searcher, doc_id: str) -> Document:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Tell the agent about errors; others are withheld by the server."""
+    """Tell the agent about errors; others are withheld by the server. A cancelled call ends."""
+    check_cancelled()
     try:
         yield
     except BirchbarkError as error:
