@@ -241,10 +241,19 @@ def test_damage_before_the_end_is_refused(tmp_path: Path) -> None:
         b"[]\n",
         b'{"form": "x"}\n',
         content.replace(b"scores 2", b"scores 1"),
+        b"[" * 60_000 + b"\n",
+        b'{"form": "x", "fingerprint": 5, "name": "", "kind": ""}\n',
+        b'{"form": "x", "fingerprint": "\\ud800", "name": "", "kind": ""}\n',
+        b'{"form": "x", "fingerprint": "", "name": [1], "kind": ""}\n',
+        b'{"form": "x", "fingerprint": "", "name": "", "kind": "", "width": true}\n',
     ):
         path.write_bytes(head)
         with pytest.raises(ArtifactError, match="score file"):
             ScoreStore(tmp_path, Counting())
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ArtifactError, match="not a plain file"):
+        ScoreStore(tmp_path, Counting())
 
 
 def test_one_writer_at_a_time_and_any_number_of_readers(tmp_path: Path) -> None:

@@ -87,15 +87,21 @@ class FileHeader:
         Raises ArtifactError if the header is damaged, of another format, or of another scorer than
         the file's name.
         """
-        with path.open("rb") as stream:
-            line = stream.readline(1 << 16)
+        line = b"not a plain file"  # a pipe would be waited for
         try:
+            if path.is_file():
+                with path.open("rb") as stream:
+                    line = stream.readline(1 << 16)
             entries = json.loads(line)
             form = entries.pop("form")
             header = cls(**entries)
-            if not isinstance(header.width, int) or not 1 <= header.width <= MAX_WIDTH:
+            texts = header.fingerprint, header.name, header.kind, header.processor
+            if type(header.width) is not int or not 1 <= header.width <= MAX_WIDTH:
                 raise ValueError("width")
-        except (ValueError, TypeError, KeyError, AttributeError) as broken:
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError("not a text")
+            right = header.path(path.parent)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
             raise ArtifactError(
                 "damaged score file: unreadable header",
                 where=f"{path}, byte 0",
@@ -103,11 +109,11 @@ class FileHeader:
                 found=repr(line[:40]),
                 remedy="delete the file; its pairs will be scored again",
             ) from broken
-        if form != header.form or header.path(path.parent) != path:
+        if form != header.form or right != path:
             raise ArtifactError(
                 "the header of this score file does not match its name",
                 where=str(path),
-                wanted=f"{header.form!r} in {header.path(path.parent).name}",
+                wanted=f"{header.form!r} in {right.name}",
                 found=repr(form),
                 remedy="delete the file; its pairs will be scored again",
             )
