@@ -48,7 +48,7 @@ def test_an_input_holds_query_and_two_texts(tmp_path: Path) -> None:
     logit = float(network.score(PackedInputs.of([(ids, types)], "cpu"))[0])
     assert float(scorer.score("bee", [joined])[0]) == pytest.approx(1 / (1 + np.exp(-logit)))
     with pytest.raises(InputError, match="leaves no room for two texts in an input of short"):
-        load_duo_scorer(write_duo(tmp_path / "short", positions=7)).side_token_budget("bee")
+        load_duo_scorer(write_duo(tmp_path / "short", positions=6)).side_token_budget("bee")
     token_budget = scorer.side_token_budget("bee")
     full = scorer.join(*scorer.encode(["birch " * token_budget] * 2))
     assert len(scorer.score("bee", [full])) == 1
