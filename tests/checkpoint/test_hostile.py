@@ -360,6 +360,9 @@ def test_a_normaliser_that_would_fill_the_memory(bert: Bert, pattern: Any) -> No
         CheckpointError, match=r"tokenizer\.json: the normaliser makes texts too lo"
     ):
         load(path.parent)
+    changed(path, normalizer={"type": "Prepend", "prepend": "a " * 1_000_000})
+    with pytest.raises(CheckpointError, match="makes texts too long"):
+        load(path.parent)
     nested = {"type": "Sequence", "normalizers": [replacement] * 2}
     changed(path, normalizer={"type": "Sequence", "normalizers": [nested]})
     load(path.parent)

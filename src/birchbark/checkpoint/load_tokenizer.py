@@ -166,6 +166,8 @@ def _growth(normaliser: Any) -> float:
         return 1.0
     if isinstance(members := normaliser.get("normalizers"), list):
         return math.prod(map(_growth, members))
+    if isinstance(first := normaliser.get("prepend"), str):
+        return len(first) + 1
     pattern, content = normaliser.get("pattern"), normaliser.get("content")
     if not isinstance(pattern, dict) or not isinstance(content, str):
         return 1.0
