@@ -228,7 +228,7 @@ def test_roberta_has_its_own_special_tokens(tmp_path: Path) -> None:
     ids, types = tokenizer.pair_input(query, text)
     assert (ids.tolist(), types.tolist()) == ([0, 8, 2, 2, *text, 2], [0] * 9)
     scorer = load_scorer(directory)
-    assert scorer.token_budget("bee") == 32 - 4 - 14
+    assert scorer.token_budget("bee") == 32 - 4 - 5
     assert 0 < score_texts(scorer, "bee", ["bed bee"])[0] < 1
 
 
