@@ -38,7 +38,7 @@ HOSTILE = Document(
     "<img src=x onerror=alert(1)>",
     {
         "title": "<b>zebra</b> <script>document.title = 'broken'</script>",
-        "text": "A zebra’s <i>stripes</i>. <img src=x onerror='document.title=1'> 𝔸𝔹 end.",
+        "text": "A 𝔸𝔹 zebra’s <i>stripes</i>. <img src=x onerror='document.title=1'> 𝔸𝔹 end.",
     },
 )
 __all__ = ["browser"]
@@ -659,7 +659,8 @@ def test_texts_are_never_html(page: Any) -> None:
     assert page.locator("#hits b, #hits i:not(.bar i), #hits img, #hits script").count() == 0
     page.click("#hits .title")
     page.wait_for_selector("dialog[open] .segment")
-    assert page.locator("#contents .segment").last.text_content().startswith("𝔸𝔹 end.")
+    last = page.locator("#contents .segment").last.text_content()
+    assert last.startswith("<img src=x onerror='document.title=1'> 𝔸𝔹 end.")
     assert page.locator("#contents img, #contents i").count() == 0
     page.click("#advanced summary")
     page.wait_for_selector("#attention .lines line", state="attached")
@@ -697,7 +698,7 @@ def test_hits_do_not_move_while_pressed(page: Any) -> None:
     draw = """async () => {
       const { showHits } = await import("/page/hits.js");
       const hits = [...document.querySelectorAll("#hits li")].map(one => one.hit).reverse();
-      showHits(document.getElementById("hits"), { hits }, {}, new Map(), () => {});
+      showHits(document.getElementById("hits"), { hits, models: [] }, {}, new Map(), () => {});
     }"""
     page.hover("#hits .title >> nth=0")
     page.mouse.down()
