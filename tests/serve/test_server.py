@@ -149,10 +149,10 @@ async def answer_to_chunks(size: int, count: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("lines", "accepted"),
-    [(b"a:\r\n" * 200, True), (b"a:\r\n" * 16_000, False), (b"a:" + b"b" * 20_000, False)],
+    [(b"a:\r\n" * 200, True), (b"a:\r\n" * 16_000, False)],
 )
 @pytest.mark.parametrize("before", [b"", REQUEST])
-def test_large_heads_are_refused(lines: bytes, accepted: bool, before: bytes) -> None:
+def test_heads_with_many_lines_are_refused(lines: bytes, accepted: bool, before: bytes) -> None:
     """A head that comes at once is not parsed, also one behind another request."""
 
     async def answers() -> bytes:

@@ -25,7 +25,8 @@ from birchbark.serve.middleware import HEADERS
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
-HEAD_BYTES, HEAD_LINES = 1 << 14, 256  # at most
+HEAD_BYTES = 1 << 14  # of a request that is not complete
+HEAD_LINES = 256  # of a request
 _HEAD_END = re.compile(rb"\n\r?\n")
 FREE_PIECES, MEAN_PIECE = 1_000, 256  # of a body: chunks, or what a packet brings; bytes
 WRITE_SECONDS = 20.0  # maximum time for a client to read 64 KB of an answer: 3 KB a second
@@ -49,8 +50,8 @@ class _BoundedConnection(h11.Connection):
             received, _ = self.trailing_data
             end = _HEAD_END.search(received)
             head = received[: end.start()] if end else received
-            if len(head) > HEAD_BYTES or head.count(b"\n") > HEAD_LINES:
-                raise h11.RemoteProtocolError("the head of the request is too large")
+            if head.count(b"\n") > HEAD_LINES:
+                raise h11.RemoteProtocolError("the head of the request has too many lines")
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._pieces, self._bytes = 0, 0
