@@ -148,9 +148,12 @@ def test_a_new_folder_is_read_while_it_is_served(
 
 
 def test_a_write_is_newer_than_a_file_that_is_being_read(
-    empty: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
+    empty: Service,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is kept until the file changes, as a write after the file was read is."""
+    """It is kept until the file changes, as a write after the file was read is; this is told."""
     (folder / "other.txt").write_text("A canoe.")
     go, read = Semaphore(0), folder_module.read_limited
 
@@ -172,6 +175,7 @@ def test_a_write_is_newer_than_a_file_that_is_being_read(
         }
         assert texts["other.txt"] == "A kayak."
         assert texts.keys() == {"always.txt", "other.txt", "third"}
+        assert "1 document kept as written by requests, not as in files" in capsys.readouterr().out
         (folder / "other.txt").write_text("A long canoe.")
         settle(empty.searcher.directory, folder)
         while "canoe" not in contents(empty.searcher.directory)["other.txt"]["text"]:

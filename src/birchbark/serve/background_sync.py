@@ -15,6 +15,7 @@ from birchbark.pipeline.upkeep.folder_index import (
     sync_folder,
 )
 from birchbark.pipeline.upkeep.language_notes import language_notes
+from birchbark.pipeline.upkeep.update_index import Changes
 from birchbark.records import Document
 from birchbark.serve.background_thread import BackgroundThread
 from birchbark.show.plural import plural
@@ -30,7 +31,6 @@ class BackgroundSync(BackgroundThread):
     Attributes:
         reading: Number of documents read from new and changed files so far; 0 before the folders
             have been looked at; None while no file is being read.
-        newer: Ids that requests have changed since then; what the files had is older.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class BackgroundSync(BackgroundThread):
         self._index, self._folders = index, folders
         self._change: Change
         self.reading: int | None = 0
-        self.newer, self._newer_lock = set[str](), Lock()
+        self._newer, self._newer_lock = set[str](), Lock()  # ids that requests have changed
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
 
@@ -54,7 +54,16 @@ class BackgroundSync(BackgroundThread):
         """Note that a request has changed these documents, in case their files are being read."""
         with self._newer_lock:
             if self.reading is not None:
-                self.newer.update(doc_ids)
+                self._newer.update(doc_ids)
+
+    def without_newer(self, changes: Changes) -> Changes:
+        """Leave out, and report, documents that a request has changed since reading began."""
+        read = list(changes.documents)
+        documents = [document for document in read if document.doc_id not in self._newer]
+        delete = [doc_id for doc_id in changes.delete if doc_id not in self._newer]
+        if kept := len(read) - len(documents):
+            self._report(f"{plural(kept, 'document')} kept as written by requests, not as in files")
+        return Changes(documents, delete, changes.origin)
 
     def _work(self) -> float:
         start = time.monotonic()
@@ -67,7 +76,7 @@ class BackgroundSync(BackgroundThread):
         finally:
             with self._newer_lock:
                 self.reading = None
-                self.newer.clear()
+                self._newer.clear()
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
 
     def _sync(self) -> bool:

@@ -427,7 +427,7 @@ class Service:
             self.metrics.watch_missing_vectors(lambda: background.missing)
             background.start_beside(self._count_active)
         if self._sync:
-            self._sync.start_with(self._add_read)
+            self._sync.start_with(partial(self._add_read, self._sync))
 
     def add(
         self,
@@ -449,13 +449,10 @@ class Service:
             self._sync.note_newer([*(document.doc_id for document in documents), *delete])
         return added
 
-    def _add_read(self, changes: Changes) -> AddedDocuments:
+    def _add_read(self, sync: BackgroundSync, changes: Changes) -> AddedDocuments:
         """Do what files ask for, except where a request came after they were read."""
-        newer = self._sync.newer if self._sync else set[str]()
         with self.searcher.writing():
-            documents = [each for each in changes.documents if each.doc_id not in newer]
-            delete = [doc_id for doc_id in changes.delete if doc_id not in newer]
-            return self.add(documents, delete, changes.origin)
+            return self.add(*sync.without_newer(changes))
 
     def _count_active(self) -> int:
         """Return the number of active requests; reading changed files counts as one."""
