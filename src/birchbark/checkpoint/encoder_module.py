@@ -28,6 +28,12 @@ def read_encoder_module(home: Path) -> tuple[Path, dict[str, Any]]:
     return path, read_object(path) if path.exists() else {}
 
 
+def read_tokenizer_config(home: Path) -> dict[str, Any]:
+    """Return what tokenizer_config.json in `home` states; empty if there is none."""
+    path = home / TOKENIZER_CONFIG
+    return read_object(path) if path.exists() else {}
+
+
 def check_encoder_module(home: Path) -> None:
     """Raise CheckpointError for settings that would change scores and are not supported."""
     path, module = read_encoder_module(home)
@@ -79,9 +85,8 @@ def max_length(home: Path, config: EncoderConfig) -> int:
     stated = module.get("max_seq_length")
     if stated is not None:
         return min(check_size(stated, "max_seq_length", path), config.max_positions)
-    path = home / TOKENIZER_CONFIG
-    stated = read_object(path).get("model_max_length") if path.exists() else None
-    if isinstance(stated, int) and stated > 0:  # 10³⁰ where transformers knows none
+    stated = read_tokenizer_config(home).get("model_max_length")
+    if type(stated) is int and stated > 0:  # 10³⁰ where transformers knows none
         return min(stated, config.max_positions)
     return config.max_positions
 

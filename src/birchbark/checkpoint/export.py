@@ -17,6 +17,7 @@ from birchbark.artifact import new_directory, write_json
 from birchbark.checkpoint.architecture import POOLER, Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
+from birchbark.checkpoint.encoder_module import TOKENIZER_CONFIG, read_tokenizer_config
 from birchbark.checkpoint.heads import (
     HEAD_KEY,
     POOLING_KEYS,
@@ -65,7 +66,7 @@ class TrainedModel:
             (scratch / "model.safetensors").write_bytes(self.weights)
             write_json(scratch / "config.json", self._config())
             self.tokenizer.save(scratch / "tokenizer.json")
-            write_json(scratch / "tokenizer_config.json", _tokenizer_config(base, self.max_length))
+            write_json(scratch / TOKENIZER_CONFIG, _tokenizer_config(base, self.max_length))
             for name in VOCABULARIES:
                 if (base.directory / name).exists():
                     shutil.copyfile(base.directory / name, scratch / name)
@@ -155,8 +156,7 @@ def _class_suffix(architecture: Architecture) -> str:
 
 
 def _tokenizer_config(base: Checkpoint, max_length: int) -> dict[str, Any]:
-    path = base.directory / "tokenizer_config.json"
-    config = read_object(path) if path.exists() else {}
+    config = read_tokenizer_config(base.directory)
     for key in ("max_length", "name_or_path", "stride", "truncation_side", "truncation_strategy"):
         config.pop(key, None)
     return config | {"model_max_length": max_length}

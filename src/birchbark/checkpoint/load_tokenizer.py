@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.encoder_module import read_encoder_module
+from birchbark.checkpoint.encoder_module import read_encoder_module, read_tokenizer_config
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.known_words import KnownWords
 from birchbark.errors import CheckpointError, InputError
@@ -123,7 +123,7 @@ def _read(checkpoint: Checkpoint) -> Tokenizer:
     complete, wordpieces, vocabulary, merges = (
         checkpoint.directory / name for name in (COMPLETE, "vocab.txt", "vocab.json", "merges.txt")
     )
-    settings = _settings(checkpoint)
+    settings = read_tokenizer_config(checkpoint.directory)
     with convert_errors(str(checkpoint.directory)):
         if complete.exists():
             return _unlimited(Tokenizer.from_str(_content(complete, checkpoint)))
@@ -194,12 +194,6 @@ def _byte_level(vocabulary: str, merges: str, add_prefix_space: bool) -> Tokeniz
         ("</s>", end), ("<s>", start), add_prefix_space=add_prefix_space
     )
     return tokenizer
-
-
-def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Read tokenizer_config.json (case, accents, spaces); empty if there is none."""
-    path = checkpoint.directory / "tokenizer_config.json"
-    return read_object(path) if path.exists() else {}
 
 
 def _register_markers(tokenizer: Tokenizer, markers: Sequence[str]) -> None:
