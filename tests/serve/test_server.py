@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import subprocess
@@ -167,6 +168,29 @@ def test_heads_with_many_lines_are_refused(lines: bytes, accepted: bool, before:
     answer = asyncio.run(answers())
     assert answer.count(b"HTTP/1.1 200") == accepted + bool(before)
     assert answer.count(b"HTTP/1.1 400") == (not accepted)
+
+
+def test_what_is_no_request_gets_an_error_as_all_others() -> None:
+    """A head above the limit of bytes, and bytes that are not HTTP: JSON, with our headers."""
+
+    async def answer(sent: bytes) -> bytes:
+        async with serving(application=measuring) as (_, address):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(sent)
+            received = await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+        return received
+
+    long = b"a" * (server.HEAD_BYTES + 1)
+    for sent in (b"GET /?" + long, b"birch\r\n\r\n", REQUEST[:-2] + b"a: " + long):
+        head, _, body = asyncio.run(answer(sent)).partition(b"\r\n\r\n")
+        lines = head.lower().split(b"\r\n")
+        assert lines[0] == b"http/1.1 400 bad request"
+        assert {b"connection: close", b"content-type: application/json"} <= set(lines)
+        assert any(line.startswith(b"content-security-policy: ") for line in lines)
+        told = json.loads(body)
+        assert told["message"] == told["detail"] == "the request cannot be read"
+        assert "16,384 bytes" in told["wanted"]
 
 
 def test_bodies_in_tiny_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,9 +118,14 @@ class TimeLimitProtocol(H11Protocol):
         self._progress = True
 
     def send_400_response(self, msg: str) -> None:
-        """See uvicorn; once an answer has begun, there is no other."""
+        """Answer as other errors do, and close; once an answer has begun, there is no other."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
+            wanted = f"HTTP/1.1, with a head of at most {HEAD_BYTES:,} bytes, {HEAD_LINES} lines"
+            answer = error_response(400, "the request cannot be read", wanted=wanted)
+            answer.headers.update({**HEADERS, "connection": "close"})
+            head = h11.Response(status_code=400, headers=answer.raw_headers, reason=b"Bad Request")
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event))
         self.transport.close()
 
     def on_response_complete(self) -> None:
