@@ -75,6 +75,14 @@ def test_what_exceeds_the_limit_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
     assert dict(intake.notes) == {"spreadsheet not read after 4 cells or 50,000,000 characters": 1}
 
 
+def test_a_sheet_of_few_cells_far_apart_is_noted(tmp_path: Path) -> None:
+    """The places between them, a hundred million of nothing, would take minutes."""
+    intake = Intake()
+    raw = xlsx({"Far": {"A1": "a", "CV1048576": "z"}, "Near": {"A1": "birch"}})
+    assert read(tmp_path, raw, intake=intake) == "Near\n\nbirch"
+    assert dict(intake.notes) == {"sheet not read with more than 20,000,000 places for cells": 1}
+
+
 def test_names_of_columns_count_in_each_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from birchbark.collection.file_readers.table import row_paragraphs
 from birchbark.errors import InputError, first_line
 
 MOST_CELLS = 5_000_000
+MOST_PLACES = 20_000_000  # of a sheet, most of them empty: its rows times its columns
 MOST_CHARACTERS = 50_000_000  # a text that is in many cells is in the file once
 
 
@@ -26,11 +27,11 @@ def read_spreadsheet(file: File) -> Fields:
     """Return the name of each sheet, followed by its rows as paragraphs: see `row_paragraphs`.
 
     Dates are written as in ISO 8601, and numbers without decimals that they do not have. What
-    exceeds MOST_CELLS or MOST_CHARACTERS is noted. Raises InputError for a file that is damaged,
-    or protected.
+    exceeds MOST_CELLS or MOST_CHARACTERS is noted, and sheets of more than MOST_PLACES. Raises
+    InputError for a file that is damaged, or protected.
     """
     try:
-        sheets, is_cut = _sheets(file.raw)
+        sheets, is_cut = _sheets(file)
     except (MemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a panic of the library is no Exception
@@ -49,17 +50,21 @@ def read_spreadsheet(file: File) -> Fields:
     return {"title": "", "text": "\n\n".join(kept)}
 
 
-def _sheets(raw: bytes) -> tuple[list[tuple[str, list[list[str]]]], bool]:
+def _sheets(file: File) -> tuple[list[tuple[str, list[list[str]]]], bool]:
     """Return name and rows of each sheet, and whether that would exceed a limit."""
     import python_calamine
 
-    workbook = python_calamine.load_workbook(BytesIO(raw))
+    workbook = python_calamine.load_workbook(BytesIO(file.raw))
     sheets: list[tuple[str, list[list[str]]]] = []
     cells = characters = 0
     for name in workbook.sheet_names:
         rows: list[list[str]] = []
         sheets.append((name, rows))
-        for row in workbook.get_sheet_by_name(name).iter_rows():
+        sheet = workbook.get_sheet_by_name(name)
+        if sheet.total_height * sheet.total_width > MOST_PLACES:
+            file.intake.note(f"sheet not read with more than {MOST_PLACES:,} places for cells")
+            continue
+        for row in sheet.iter_rows():
             texts = [shown(value) for value in row]
             while texts and not texts[-1]:
                 texts.pop()
