@@ -116,7 +116,7 @@ def read_head_modules(root: Path, listed: list[tuple[str, str]], width: int) -> 
             "unsupported modules in modules.json",
             where=str(root),
             wanted=f"{POOLING} after {TRANSFORMER}, or {MULTI_VECTOR} as model_type",
-            found=", ".join(kind for kind, _ in listed),
+            found=", ".join(kind for kind, _ in listed)[:200],
         )
     return Modules(pooling, *read_layers(root, after, width))
 

@@ -69,7 +69,7 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
             where=str(root),
             wanted=f"{TRANSFORMER}, {POOLING}, and then {DENSE}, {LAYER_NORM} or {NORMALIZE}; or "
             f"{STATIC} and {NORMALIZE}",
-            found=", ".join(kinds),
+            found=", ".join(kinds)[:200],
         )
     return list(zip(kinds, folders, strict=True))
 

@@ -32,7 +32,7 @@ SUFFIX = ".scores"
 FORM, VECTORS_FORM = "birchbark scores 2", "birchbark vectors 1"
 MAX_WIDTH = 1 << 16
 MAX_TORN_RECORDS = 1 << 16  # more than is written between two fsyncs
-CHECK_AT_ONCE = 1 << 18  # records checked together, few enough for the processor's cache
+CHECK_BYTES = 1 << 22  # records checked together, few enough for the processor's cache
 
 Keys = NDArray[np.uint64]
 Records = NDArray[np.void]
@@ -156,14 +156,9 @@ def read_records(path: Path, start: int, header: FileHeader) -> tuple[Records, i
     Raises ArtifactError if an invalid record precedes a valid one, or if more than MAX_TORN_RECORDS
     records at the end are invalid.
     """
-    size, record = path.stat().st_size - start, header.record
-    records = np.fromfile(path, record, size // record.itemsize, offset=start)
-    valid = np.empty(len(records), np.bool_)
-    for first in range(0, len(records), CHECK_AT_ONCE):
-        block = records[first : first + CHECK_AT_ONCE]
-        valid[first : first + len(block)] = block["checksum"] == _checksums(block)
-    count = len(records) if valid.all() else int(valid.argmin())
-    if valid[count:].any() or len(valid) - count > MAX_TORN_RECORDS:
+    record = header.record
+    count, can_be_torn = _count_valid(path, start, record)
+    if not can_be_torn:
         offset = start + count * record.itemsize
         raise ArtifactError(
             "damaged score",
@@ -171,7 +166,28 @@ def read_records(path: Path, start: int, header: FileHeader) -> tuple[Records, i
             remedy=f"truncate -s {offset} removes all but the {count:,} scores before it; "
             "birchbark scores --prune deletes all scores of this scorer",
         )
-    return records[:count], size - count * record.itemsize
+    records = np.fromfile(path, record, count, offset=start)
+    return records, path.stat().st_size - start - records.nbytes
+
+
+def _count_valid(path: Path, start: int, record: np.dtype[np.void]) -> tuple[int, bool]:
+    """Return the number of valid records before the first invalid one, and what follows.
+
+    This is whether it can be what a killed process leaves. If not, the rest is not read: a sparse
+    file can be larger than the disk.
+    """
+    count = invalid = 0
+    with path.open("rb") as file:
+        file.seek(start)
+        while len(block := np.fromfile(file, record, max(1, CHECK_BYTES // record.itemsize))):
+            valid = block["checksum"] == _checksums(block)
+            if not invalid:
+                leading = len(valid) if valid.all() else int(valid.argmin())
+                count, valid = count + leading, valid[leading:]
+            invalid += len(valid)
+            if valid.any() or invalid > MAX_TORN_RECORDS:
+                return count, False
+    return count, True
 
 
 def _checksums(records: Records) -> NDArray[np.uint32]:
