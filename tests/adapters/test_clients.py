@@ -1,4 +1,4 @@
-"""Do unchanged clients of Cohere, Jina and text-embeddings-inference work with birchbark serve?"""
+"""Do unchanged clients of Cohere, Jina, OpenAI and others work with birchbark serve?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from served import running
 
+from birchbark import defaults
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.rank_texts import rank
 from birchbark.pipeline.searcher import Searcher
+from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
 QUERY = "birch river"
@@ -100,3 +103,33 @@ def test_a_client_of_jina(address: str, expected: list[tuple[int, float]]) -> No
     assert [(int(result.node.node_id), result.score) for result in ranked] == expected[:3]
     with pytest.raises(RuntimeError, match="query is too long"):
         client.postprocess_nodes(nodes(), query_str="birch " * 300)
+
+
+def test_openais_client(address: str) -> None:
+    """It asks for base64; texts come back in order as unit vectors, and errors are told."""
+    openai = pytest.importorskip("openai")
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="secret", max_retries=0) as client:
+        found = client.embeddings.create(model="any", input=TEXTS)
+        assert [one.index for one in found.data] == list(range(len(TEXTS)))
+        expected: Any = load_scorer(defaults.EMBEDDING)
+        vectors = expected.embed(expected.encode(TEXTS))
+        assert np.array_equal(np.float32([one.embedding for one in found.data]), vectors)
+        assert found.usage.total_tokens > len(TEXTS)
+        short = client.embeddings.create(model="any", input="birch", dimensions=64)
+        assert np.linalg.norm(short.data[0].embedding) == pytest.approx(1, abs=1e-5)
+        with pytest.raises(openai.UnprocessableEntityError, match="too long for the model"):
+            client.embeddings.create(model="any", input="birch " * 600)
+    with (
+        openai.OpenAI(base_url=f"{address}/v1", api_key="wrong", max_retries=0) as stranger,
+        pytest.raises(openai.AuthenticationError),
+    ):
+        stranger.embeddings.create(model="any", input="birch")
+
+
+def test_hugging_faces_client(address: str) -> None:
+    """`InferenceClient` speaks with text-embeddings-inference."""
+    hub = pytest.importorskip("huggingface_hub")
+    client = hub.InferenceClient(model=f"{address}/embed", token="secret")
+    expected: Any = load_scorer(defaults.EMBEDDING)
+    found = client.feature_extraction("birch river", truncate=True)
+    assert np.array_equal(found, expected.embed(expected.encode(["birch river"])))

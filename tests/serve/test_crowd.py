@@ -495,13 +495,23 @@ def test_every_route_that_reads_the_disk_is_admitted(client: Any, tmp_path: Path
         for path in (
             *("/spelling?query=q", "/facets?query=q", "/search?q=q", "/documents/d"),
             *("/files/d", "/about", "/reports/", "/reports/r", "/reports/r/", "/reports/r/p.html"),
-            *("/readyz", "/", "/docs", "/page/page.js", "/healthz", "/metrics", "/openapi.json"),
+            *(
+                "/readyz",
+                "/",
+                "/docs",
+                "/page/page.js",
+                "/healthz",
+                "/metrics",
+                "/openapi.json",
+                "/info",
+            ),
         )
     }
     inner.admission.active -= inner.limits.max_requests
     refused = [path for path, status in served.items() if status == 503]
     assert refused == [*served][:11]
     scoring = {"/search/stream", "/documents", "/attention", "/v1/rerank", "/v2/rerank", "/rerank"}
+    scoring |= {"/v1/embeddings", "/embed"}
     by_id = {"/documents/{doc_id}", "/files/{doc_id}"}
     asked = {path.partition("?")[0] for path in served}
     assert set(fastapi_app(inner).openapi()["paths"]) <= asked | scoring | by_id

@@ -38,14 +38,12 @@ def test_cohere_and_jina(client: Any, path: str) -> None:
 
 
 def test_text_embeddings_inference(client: Any) -> None:
-    """The answer is a list, best first, with texts on request; raw scores are refused."""
+    """The answer is a list, best first, with texts on request."""
     service = client()
     ask = {"query": "bees dance", "texts": TEXTS}
     assert [(r["index"], r["score"]) for r in service.post("/rerank", json=ask).json()] == EXPECTED
     with_text = service.post("/rerank", json={**ask, "return_text": True, "truncate": True}).json()
     assert [r["text"] for r in with_text] == [TEXTS[index] for index, _ in EXPECTED]
-    raw = service.post("/rerank", json={**ask, "raw_scores": True})
-    assert (raw.status_code, raw.json()["wanted"]) == (422, "raw_scores: false")
     for ignored in ({"top_n": 1}, {"truncation_direction": "Left"}):
         assert service.post("/rerank", json={**ask, **ignored}).status_code == 422
 

@@ -350,6 +350,7 @@ def test_openapi_describes_every_route(client: Any) -> None:
         "/search", "/search/stream", "/facets", "/spelling", "/files/{doc_id}",
         "/documents", "/documents/{doc_id}", "/attention",
         "/healthz", "/readyz", "/metrics", "/v1/rerank", "/v2/rerank", "/rerank",
+        "/v1/embeddings", "/embed", "/info",
     }  # fmt: skip
     assert service.get("/readyz").json() == {"status": "ready", "failing": []}
     page = service.get("/docs").text

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from platform import node
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +24,10 @@ from birchbark.cli.options import (
     PATH,
     check_given_options,
     filter_option,
+    given_options,
     option,
     ranker_options,
+    spell_option,
     time_option,
 )
 from birchbark.errors import InputError, MissingPackageError
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
+INDEX_OPTIONS = ("writable", "no_background_vectors", "reports", "filters", "default_budget")
 
 limit_options = option_group(
     time_option(
@@ -71,10 +77,12 @@ limit_options = option_group(
 
 @click.command(
     cls=GroupedCommand,
-    epilog="Example: birchbark serve notes   # an index, a folder of documents, or several folders",
+    epilog="Examples: birchbark serve notes   # an index, a folder of documents, or several; "
+    "birchbark serve --models-only   # for texts that requests bring",
     short_help="Serve an index: search page and HTTP API.",
 )
-@click.argument("index", nargs=-1, required=True, type=PATH)
+@click.argument("index", nargs=-1, type=PATH)
+@option("--models-only", is_flag=True, help="Re-rank and embed texts of requests; no index.")
 @option("--host", default=defaults.HOST, help="Address to listen on.")
 @option(
     "--port",
@@ -117,6 +125,7 @@ def command(
     elsewhere: ServingProcesses | None,
     /,
     index: tuple[Path, ...],
+    models_only: bool,
     host: str,
     port: int,
     allowed_hosts: tuple[str, ...],
@@ -143,8 +152,9 @@ def command(
     folders' names can be filtered by: --filter path=NAME/*
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
-    /v2/rerank and /rerank are compatible with Cohere, Jina and text-embeddings-inference. Changes
-    to the index take effect immediately. --filter applies only to searches: any document can be
+    /v2/rerank, /rerank, /embed and /v1/embeddings are compatible with Cohere, Jina,
+    text-embeddings-inference and OpenAI; with --models-only there is nothing else. Changes to the
+    index take effect immediately. --filter applies only to searches: any document can be
     fetched by its id. --scores stores all scores on disk and in memory; without it, the most
     recently used scores are cached in memory, up to 100 MB per model. While no
     request is active, vectors of the documents' segments are computed and stored in INDEX, which
@@ -161,6 +171,7 @@ def command(
     from birchbark.serve.service import Service
 
     check_given_options()
+    _check_index(index, models_only=models_only)
     limits = Limits(
         default_budget,
         max_time,
@@ -180,22 +191,29 @@ def command(
         raise InputError("no such folder", where=str(reports))
     first_stage, stages = take_ranker(choices)
     vector_match, _ = first_stage.make()
-    directory, folders = index_and_folders(index)
-    with open_searcher(
-        directory,
-        first_stage,
-        stages,
-        scores=scores,
-        device=device,
-        threads=threads,
-        elsewhere=elsewhere,
-    ) as searcher:
+    with ExitStack() as stack:
+        folders: tuple[Path, ...] = ()
+        if models_only:
+            directory = stack.enter_context(_no_documents())
+        else:
+            directory, folders = index_and_folders(index)
+        searcher = stack.enter_context(
+            open_searcher(
+                directory,
+                first_stage,
+                stages,
+                scores=scores,
+                device=device,
+                threads=threads,
+                elsewhere=elsewhere,
+            )
+        )
         searcher.warm_up()
         own = stages[0].embedding if stages else None
         embedding = own if own not in (None, NONE) else defaults.EMBEDDING
         # The index's vectors are computed on the CPU. A service that retrieves by them needs all.
         retrieves_by_vectors = vector_match is not None and vector_match.used
-        fills = device == defaults.DEVICE and not retrieves_by_vectors
+        fills = device == defaults.DEVICE and not retrieves_by_vectors and not models_only
         background = None
         if fills and not no_background_vectors:
             background = BackgroundVectors.of(searcher, notify)
@@ -221,8 +239,33 @@ def command(
             url = f"http://{_in_url(host)}:{port}/"
             count = len(searcher.index)
             so_far = " so far" if folders and not count else ""
-            notify(f"{plural(count, 'document')}{so_far} at {url}  (stop with Ctrl-C)")
-            run(application(service, key, hosts, reports), listening, max_time + 5)
+            served = service.model if models_only else f"{plural(count, 'document')}{so_far}"
+            notify(f"{served} at {url}  (stop with Ctrl-C)")
+            app = application(service, key, hosts, reports, models_only=models_only)
+            run(app, listening, max_time + 5)
+
+
+def _check_index(index: Sequence[Path], *, models_only: bool) -> None:
+    """Raise InputError unless exactly one of an index and --models-only is given."""
+    if not models_only:
+        if not index:
+            wanted = "an index, or a folder of documents; or --models-only"
+            raise InputError("there is nothing to serve", wanted=wanted)
+        return
+    if index:
+        raise InputError("--models-only serves no index", found=str(index[0]))
+    for name in INDEX_OPTIONS:
+        if name in given_options():
+            raise InputError(f"{spell_option(name)} has no effect with --models-only")
+
+
+@contextmanager
+def _no_documents() -> Iterator[Path]:
+    """Yield an index without documents."""
+    from birchbark.index.build_index import build_index
+
+    with TemporaryDirectory(prefix="birchbark-") as folder:
+        yield build_index((), Path(folder) / "index", origin=bytes).directory
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 
 from birchbark._version import __version__
 from birchbark.serve.error_responses import ERROR_STATUSES, add_error_handlers
+from birchbark.serve.metrics import CONTENT_TYPE
 from birchbark.serve.middleware import ServiceMiddleware
-from birchbark.serve.page_routes import page_routes
+from birchbark.serve.model_routes import model_routes
+from birchbark.serve.page_routes import docs_routes, page_routes
 from birchbark.serve.rerank_routes import rerank_routes
 from birchbark.serve.schemas import ErrorResponse, ReadyResponse
 from birchbark.serve.search_routes import search_routes
@@ -26,17 +29,26 @@ def application(
     key: str | None = None,
     hosts: Collection[str] = (),
     reports: Path | None = None,
+    *,
+    models_only: bool = False,
 ) -> Any:
     """Return the service as an ASGI application.
 
     key: the bearer token that requests must carry; None if they need none. hosts: the accepted host
     names; all if empty. reports: the directory of the studies whose reports are served; None to
-    serve none.
+    serve none. models_only: whether there are no routes for documents, and no page.
     """
-    return ServiceMiddleware(fastapi_app(service, key, reports), service, key, hosts)
+    app = fastapi_app(service, key, reports, models_only=models_only)
+    return ServiceMiddleware(app, service, key, hosts)
 
 
-def fastapi_app(service: Service, key: str | None = None, reports: Path | None = None) -> FastAPI:
+def fastapi_app(
+    service: Service,
+    key: str | None = None,
+    reports: Path | None = None,
+    *,
+    models_only: bool = False,
+) -> FastAPI:
     """Return the routes and error handlers, without the middleware; see `application`."""
 
     @asynccontextmanager
@@ -72,7 +84,21 @@ def fastapi_app(service: Service, key: str | None = None, reports: Path | None =
     dependencies = [Depends(check_parameters)]
     if key is not None:
         dependencies.append(Depends(HTTPBearer(auto_error=False)))  # for /openapi.json
-    for routes in (search_routes(service), rerank_routes(service), page_routes(service, reports)):
-        app.include_router(routes, dependencies=dependencies)
+
+    @app.get(
+        "/metrics",
+        tags=["service"],
+        response_class=PlainTextResponse,
+        dependencies=dependencies,
+    )
+    async def metrics() -> Response:
+        """Return metrics in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    routers = [rerank_routes(service), model_routes(service), docs_routes()]
+    if not models_only:
+        routers += [search_routes(service), page_routes(service, reports)]
+    for router in routers:
+        app.include_router(router, dependencies=dependencies)
     add_error_handlers(app)
     return app

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,17 +36,29 @@ EXAMPLES = "example queries"  # what Index.derived calls them; no field has a bl
 SCRIPT, SCRIPT_END, MAX_SCRIPTS = b"<script>", b"</script>", 20
 
 
-def page_routes(service: Service, reports: Path | None) -> APIRouter:
-    """Return the routes for the page, and studies' reports.
+def docs_routes() -> APIRouter:
+    """Return the routes for the page that describes the HTTP API, and for all pages' files."""
+    routes = APIRouter(include_in_schema=False)
 
-    The page has files, the service's settings (/about), and rendered documents.
+    @routes.get("/docs")
+    async def docs() -> Response:
+        return _file_response("docs.html", _page_files()["docs.html"])
+
+    @routes.get("/page/{name}")
+    async def page_file(name: str) -> Response:
+        if name not in _page_files():
+            raise NotFoundError("no such file")
+        return _file_response(name, _page_files()[name])
+
+    return routes
+
+
+def page_routes(service: Service, reports: Path | None) -> APIRouter:
+    """Return the routes for the search page, and studies' reports.
+
+    The page has the service's settings (/about), and rendered documents.
     """
     routes = APIRouter(include_in_schema=False)
-    folder = files(__package__).joinpath("page")
-    page_files = {
-        file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name
-    }
-    page_files |= {"colours.css": colours(), "attention.js": attention_script()}
 
     def exists(doc_id: str) -> bool:
         return service.searcher.index.find(doc_id) is not None
@@ -58,17 +71,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/")
     async def page() -> Response:
-        return _file_response("index.html", page_files["index.html"])
-
-    @routes.get("/docs")
-    async def docs() -> Response:
-        return _file_response("docs.html", page_files["docs.html"])
-
-    @routes.get("/page/{name}")
-    async def page_file(name: str) -> Response:
-        if name not in page_files:
-            raise NotFoundError("no such file")
-        return _file_response(name, page_files[name])
+        return _file_response("index.html", _page_files()["index.html"])
 
     @routes.get("/about")
     async def about(request: Request) -> dict[str, Any]:
@@ -120,7 +123,9 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         rows = "".join(f'<li><a href="/reports/{n}/">{n}</a></li>' for n in sorted(studies))
         if unlisted:
             rows += f"<li>{unlisted} more: only names of A-Z a-z 0-9 . - _ have links</li>"
-        text = page_files["reports.html"].replace("{{ rows }}", rows or "<li>No reports yet.</li>")
+        text = _page_files()["reports.html"].replace(
+            "{{ rows }}", rows or "<li>No reports yet.</li>"
+        )
         return _file_response("reports.html", text)
 
     @routes.get("/reports/{name}")  # links in a report are relative to its folder
@@ -137,6 +142,13 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         return await read(request, lambda: _report_response(_find_page(reports, name, page)))
 
     return routes
+
+
+@cache
+def _page_files() -> dict[str, str]:
+    folder = files(__package__).joinpath("page")
+    texts = {file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name}
+    return texts | {"colours.css": colours(), "attention.js": attention_script()}
 
 
 def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[str, Any]:

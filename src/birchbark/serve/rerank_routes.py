@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
 
-from birchbark.errors import InputError
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.schemas import RerankRequest, TeiRequest
 from birchbark.serve.service import Reranked, Service
+
+MARGIN = 1e-7  # about the distance from 1 to the next number in float32
 
 
 def rerank_routes(service: Service) -> APIRouter:
@@ -62,8 +64,6 @@ def rerank_routes(service: Service) -> APIRouter:
 
     @routes.post("/rerank", summary="Compatible with text-embeddings-inference")
     async def tei(body: TeiRequest, request: Request, response: Response) -> list[dict[str, Any]]:
-        if body.raw_scores:
-            raise InputError("raw scores are not available", wanted="raw_scores: false")
         work = service.rerank(
             body.query,
             body.texts,
@@ -75,7 +75,7 @@ def rerank_routes(service: Service) -> APIRouter:
         if body.truncate:
             response.headers["X-Truncated-Tokens"] = str(reranked.truncated)
         results: list[dict[str, Any]] = [
-            {"index": text.index, "score": text.score}
+            {"index": text.index, "score": log_odds(text.score) if body.raw_scores else text.score}
             | ({"text": body.texts[text.index]} if body.return_text else {})
             for text in reranked.texts
         ]
@@ -83,6 +83,12 @@ def rerank_routes(service: Service) -> APIRouter:
         return results
 
     return routes
+
+
+def log_odds(score: float) -> float:
+    """Return ln(s / (1 - s)) of a score, which is first kept MARGIN away from 0 and 1."""
+    kept = min(max(score, MARGIN), 1 - MARGIN)
+    return math.log(kept / (1 - kept))
 
 
 def _add_evidence(results: list[dict[str, Any]], reranked: Reranked) -> None:

@@ -434,11 +434,11 @@ class RerankRequest(StrictRequest):
 
 
 class TeiRequest(StrictRequest):
-    """A request from a client of text-embeddings-inference."""
+    """A request to re-rank texts from a client of text-embeddings-inference."""
 
     query: QueryText
     texts: list[LimitedText] = Field(max_length=MAX_TEXTS)
-    raw_scores: bool = False
+    raw_scores: bool = Field(False, description="Return the log-odds of scores, ln(s / (1 - s)).")
     return_text: bool = False
     return_evidence: bool = Field(
         False,
@@ -452,6 +452,56 @@ class TeiRequest(StrictRequest):
     truncation_direction: Literal["right", "Right"] = Field(
         "right", description="The end that is not read; only texts' right end can be cut off."
     )
+
+
+Texts = Annotated[list[LimitedText], Field(min_length=1, max_length=MAX_TEXTS)]
+Dimensions = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        description="Return only so many numbers of each vector, again of length 1. Models that "
+        "were not trained for it lose much by this.",
+    ),
+]
+
+
+class EmbeddingsRequest(StrictRequest):
+    """A request from a client of OpenAI, whose field `user` has no meaning here."""
+
+    input: LimitedText | Texts
+    model: str | None = None
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Dimensions = None
+    user: str | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to embed."""
+        return [self.input] if isinstance(self.input, str) else self.input
+
+
+class TeiEmbedRequest(StrictRequest):
+    """A request to embed texts from a client of text-embeddings-inference."""
+
+    inputs: LimitedText | Texts
+    normalize: Literal[True] = Field(True, description="Vectors always have length 1.")
+    prompt_name: Literal["query", "document"] | None = Field(
+        None, description="Whether the texts are queries, which some models read after a prompt."
+    )
+    truncate: bool = Field(
+        False,
+        description="Read only the beginning of texts that are longer than the model's input; the "
+        "header X-Truncated-Tokens counts what is not read. By default they are refused.",
+    )
+    truncation_direction: Literal["right", "Right"] = Field(
+        "right", description="The end that is not read; only texts' right end can be cut off."
+    )
+    dimensions: Dimensions = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to embed."""
+        return [self.inputs] if isinstance(self.inputs, str) else self.inputs
 
 
 class AttentionRequest(StrictRequest):

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from fastapi.responses import PlainTextResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from birchbark.errors import BirchbarkError, InputError
@@ -21,12 +20,10 @@ from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.error_responses import ERROR_STATUSES, error_message, status_of
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
-from birchbark.serve.metrics import CONTENT_TYPE
 from birchbark.serve.original_files import send_file
 from birchbark.serve.schemas import (
     LITERAL,
     MAX_FILTERS,
-    AttentionRequest,
     DocumentResponse,
     DocumentsRequest,
     FacetResponse,
@@ -53,7 +50,7 @@ OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_C
 
 
 def search_routes(service: Service) -> APIRouter:
-    """Return the routes for searches, documents, attention and metrics."""
+    """Return the routes for searches and documents."""
     routes = APIRouter(route_class=BoundedRoute)
 
     @routes.post("/search", tags=["search"])
@@ -166,15 +163,5 @@ def search_routes(service: Service) -> APIRouter:
         if not written.deleted:
             raise NotFoundError("no such document")
         return written
-
-    @routes.post("/attention", tags=["search"])
-    async def attention(body: AttentionRequest, request: Request) -> dict[str, Any]:
-        """Return the model's attention between query and text, by layer and head."""
-        return await cancel_on_disconnect(request, service.attention(body.query, body.text))
-
-    @routes.get("/metrics", tags=["service"], response_class=PlainTextResponse)
-    async def metrics() -> Response:
-        """Return metrics in Prometheus' text format."""
-        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
     return routes

@@ -13,7 +13,7 @@ from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
-from birchbark.deadline import NO_TIME
+from birchbark.deadline import NO_TIME, Deadline
 from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
 from birchbark.index.origin import NewOrigin
 from birchbark.pipeline.answers.answer import Answer, Evidence
@@ -32,6 +32,7 @@ from birchbark.serve.answer_stream import AnswerStream, DisconnectedError
 from birchbark.serve.background_sync import BackgroundSync
 from birchbark.serve.background_vectors import BackgroundVectors
 from birchbark.serve.choose_rankers import choose_rankers
+from birchbark.serve.embed_texts import Embedded, embed_texts
 from birchbark.serve.limits import Limits
 from birchbark.serve.metrics import Metrics
 from birchbark.serve.original_files import OriginalFiles
@@ -341,6 +342,23 @@ class Service:
         with Span("rerank") as span:
             span.note(texts=len(texts))
             return await self._run_scoring(score)
+
+    async def embed(self, texts: list[str], **settings: Any) -> Embedded:
+        """Return the vectors of texts by the embedding model. settings: see `embed_texts`.
+
+        Raises TooLargeError or BusyError, too, if not all of them can be embedded.
+        """
+        model = self.compare_embedding
+        if model is None:
+            raise InputError("this service has no embedding model")
+
+        def embed(remaining: float, on_batch: Callable[[], None]) -> Embedded:
+            scorer = self.searcher.models.scorer(model)
+            return embed_texts(scorer, texts, Deadline(remaining, on_batch=on_batch), **settings)
+
+        with Span("embed") as span:
+            span.note(texts=len(texts))
+            return await self._run_scoring(embed)
 
     @property
     def has_attention(self) -> bool:

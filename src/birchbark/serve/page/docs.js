@@ -3,15 +3,14 @@
 import { getJson } from "./api.js";
 import { element } from "./dom.js";
 
-const SECTIONS = [["search", "Search"], ["re-ranking", "Re-ranking of your own texts"], ["documents", "Documents"], ["service", "Service"]];
-const EXAMPLES = { query: "how long do I have to return a parcel", q: "return a parcel", documents: ["Parcels can be returned within 30 days.", "We are closed on Sundays."], texts: ["Parcels can be returned within 30 days.", "We are closed on Sundays."], text: "Parcels can be returned within 30 days." };
+const SECTIONS = [["search", "Search"], ["re-ranking", "Re-ranking of your own texts"], ["models", "Embeddings and attention"], ["documents", "Documents"], ["service", "Service"]];
+const EXAMPLES = { query: "how long do I have to return a parcel", q: "return a parcel", documents: ["Parcels can be returned within 30 days.", "We are closed on Sundays."], input: ["Parcels can be returned within 30 days."], inputs: ["Parcels can be returned within 30 days."], texts: ["Parcels can be returned within 30 days.", "We are closed on Sundays."], text: "Parcels can be returned within 30 days." };
 const error = document.getElementById("error"), origin = location.origin;
-
-document.getElementById("first").textContent = `curl '${origin}/search?q=return+a+parcel&top=3'`;
 
 try {
   const api = await getJson("/openapi.json");
   const routes = Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, route]) => ({ path, method: method.toUpperCase(), ...route })));
+  document.getElementById("first").textContent = api.paths["/search"] ? `curl '${origin}/search?q=return+a+parcel&top=3'` : example("POST", "/v2/rerank", ["query", "documents"].map(name => [name, {}]));
   document.getElementById("routes").replaceChildren(...SECTIONS.flatMap(([tag, name]) => {
     const found = routes.filter(route => route.tags?.includes(tag));
     return found.length ? [element("h3", {}, name), ...found.map(route => section(route, api.components.schemas))] : [];
