@@ -36,7 +36,7 @@ from birchbark.collection.data_files import find_data_root
 from birchbark.index.index import Index
 from birchbark.pipeline.searcher import Searcher
 from birchbark.retrieve.first_stage import FirstStage, rank_query
-from birchbark.score.processor import processor
+from birchbark.score.vector_instructions import processor
 
 SEED, QUERIES, DEPTH, ROUNDS = 1, 200, 1000, 3
 PIECE = 1_000_000  # documents of the index that is compared with one in shards

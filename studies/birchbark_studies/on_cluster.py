@@ -105,7 +105,7 @@ class StudyTraining:
         """Train the shard's models. Returns what was said, and the kind of processor."""
         prepare_node(self.folder, self.threads)
         from birchbark.collection.data_files import find_data_root
-        from birchbark.score.processor import processor
+        from birchbark.score.vector_instructions import processor
         from birchbark_studies.experiments.recipe_file import read_recipe
         from birchbark_studies.run import train_models
 

@@ -14,13 +14,6 @@ from birchbark.checkpoint.encoder_config import (
     EncoderConfig,
     read_encoder_config,
 )
-from birchbark.checkpoint.encoder_module import (
-    TOKENIZER_CONFIG,
-    check_encoder_module,
-    check_one_length,
-    max_length,
-    tokenizer_states_length,
-)
 from birchbark.checkpoint.families import FAMILIES, STATIC_FAMILY, Family
 from birchbark.checkpoint.find_head import Stored, find_head, read_head_modules
 from birchbark.checkpoint.heads import (
@@ -46,6 +39,13 @@ from birchbark.checkpoint.prompts import Prompts, no_prompts, read_prompts
 from birchbark.checkpoint.score_scale import ScoreScale, read_scale, without_scale
 from birchbark.checkpoint.shards import weight_files
 from birchbark.checkpoint.static_embedding import MAX_TOKENS, read_static_config
+from birchbark.checkpoint.transformer_module import (
+    TOKENIZER_CONFIG,
+    check_one_length,
+    check_transformer_module,
+    max_length,
+    tokenizer_states_length,
+)
 from birchbark.checkpoint.weights import Tensors, find_weights, read_tensor_shapes, read_tensors
 from birchbark.errors import CheckpointError, InputError
 
@@ -111,7 +111,7 @@ class Checkpoint:
         for file in weight_files(find_weights(home)):
             shapes |= read_tensor_shapes(file, family.prefix)
         _check_layers(family, config, shapes, home)
-        check_encoder_module(home)
+        check_transformer_module(home)
         stored = Stored(family, config, shapes, root)
         multi_vector = None
         if pooling:

@@ -17,7 +17,6 @@ from birchbark.artifact import new_directory, write_json
 from birchbark.checkpoint.architecture import POOLER, Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.encoder_config import EncoderConfig
-from birchbark.checkpoint.encoder_module import TOKENIZER_CONFIG, read_tokenizer_config
 from birchbark.checkpoint.heads import (
     HEAD_KEY,
     POOLING_KEYS,
@@ -31,6 +30,7 @@ from birchbark.checkpoint.model_card import card_kind, write_card
 from birchbark.checkpoint.prompts import Prompts
 from birchbark.checkpoint.settings import SETTINGS
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.checkpoint.transformer_module import TOKENIZER_CONFIG, read_tokenizer_config
 
 DROPPED_KEYS = (  # describe the base only; the last two make other libraries apply a sigmoid
     *("problem_type", "_name_or_path", "quantization_config"),

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.encoder_module import read_encoder_module, read_tokenizer_config
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.known_words import KnownWords
+from birchbark.checkpoint.transformer_module import read_tokenizer_config, read_transformer_module
 from birchbark.errors import CheckpointError, InputError
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _register_markers(tokenizer: Tokenizer, markers: Sequence[str]) -> None:
 
 def _check_case(tokenizer: Tokenizer, checkpoint: Checkpoint) -> None:
     """Raise CheckpointError if texts would be lowercased by sentence-transformers alone."""
-    path, module = read_encoder_module(checkpoint.directory)
+    path, module = read_transformer_module(checkpoint.directory)
     with convert_errors(str(checkpoint.directory)):
         keeps_case = not tokenizer.normalizer or tokenizer.normalizer.normalize_str("A") != "a"
     if module.get("do_lower_case") and keeps_case:

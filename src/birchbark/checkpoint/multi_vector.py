@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.checkpoint.encoder_config import EncoderConfig, check_size
-from birchbark.checkpoint.encoder_module import INPUT_KEYS, max_length, read_encoder_module
 from birchbark.checkpoint.families import RELATIVE, Family
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.layers import TOKEN_VECTORS, Layer, UnitLength, read_layers
 from birchbark.checkpoint.modules import DENSE, DROPOUT, MASK, NORMALIZE, check_values, read_module
 from birchbark.checkpoint.prompts import PREFIXES
 from birchbark.checkpoint.settings import SETTINGS, read_settings
+from birchbark.checkpoint.transformer_module import INPUT_KEYS, max_length, read_transformer_module
 from birchbark.errors import CheckpointError
 
 MULTI_VECTOR, PYLATE = "MultiVectorEncoder", "ColBERT"  # values of model_type
@@ -122,7 +122,7 @@ def read_multi_vector(
         {"model_type": settings.get("model_type")},
         {"model_type": (None, MULTI_VECTOR, PYLATE, "SentenceTransformer")},
     )
-    path, module = read_encoder_module(home)
+    path, module = read_transformer_module(home)
     stated = _pylate_inputs(settings) | {key: module[key] for key in INPUT_KEYS if key in module}
     query_length, document_length = (
         _length(stated.get(key), key, home, config) for key in ("query_length", "document_length")
@@ -150,7 +150,7 @@ def _length(stated: Any, key: str, home: Path, config: EncoderConfig) -> int:
     """Return the maximum length of an input; None stands for that of the model."""
     if stated is None:
         return max_length(home, config)
-    return min(check_size(stated, key, read_encoder_module(home)[0]), config.max_positions)
+    return min(check_size(stated, key, read_transformer_module(home)[0]), config.max_positions)
 
 
 def _pylate_inputs(settings: dict[str, Any]) -> dict[str, Any]:

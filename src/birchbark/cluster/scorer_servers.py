@@ -20,8 +20,8 @@ from birchbark.cluster.on_ray import Resources
 from birchbark.errors import InputError
 from birchbark.records import Ids
 from birchbark.score.precision import Precision
-from birchbark.score.processor import processor
 from birchbark.score.session import Floats, OnnxSession, Session
+from birchbark.score.vector_instructions import processor
 
 Model = tuple[Checkpoint, Precision]
 BASE_SECONDS, SECONDS_PER_TOKEN = 1.0, 0.002  # after which an actor's answer is not waited for

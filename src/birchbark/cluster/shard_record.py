@@ -12,7 +12,7 @@ from typing import Any
 from birchbark.artifact import can_exist, fingerprint, read_json, write_json
 from birchbark.cluster.shard import Shard
 from birchbark.errors import ArtifactError, InputError
-from birchbark.score.processor import processor
+from birchbark.score.vector_instructions import processor
 from birchbark.score_cache.store_folder import delete_store, entries
 
 FORMAT = "birchbark shard"

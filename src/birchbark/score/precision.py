@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from birchbark.errors import InputError
-from birchbark.score.processor import has_vnni
+from birchbark.score.vector_instructions import has_vnni
 
 
 class Precision(Enum):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from birchbark.errors import ArtifactError
 from birchbark.records import Float32s, Ids
-from birchbark.score.processor import processor
 from birchbark.score.scorer import Scorer
+from birchbark.score.vector_instructions import processor
 from birchbark.score_cache.score_file import (
     FileHeader,
     Keys,

@@ -22,7 +22,7 @@ METHODS = (  # of transformers' models, and which of their outputs is read
 )
 
 
-def read_encoder_module(home: Path) -> tuple[Path, dict[str, Any]]:
+def read_transformer_module(home: Path) -> tuple[Path, dict[str, Any]]:
     """Return the configuration of the module in `home`, after its path; empty if there is none."""
     path = home / ENCODER_MODULE
     return path, read_object(path) if path.exists() else {}
@@ -34,9 +34,9 @@ def read_tokenizer_config(home: Path) -> dict[str, Any]:
     return read_object(path) if path.exists() else {}
 
 
-def check_encoder_module(home: Path) -> None:
+def check_transformer_module(home: Path) -> None:
     """Raise CheckpointError for settings that would change scores and are not supported."""
-    path, module = read_encoder_module(home)
+    path, module = read_transformer_module(home)
     supported: dict[str, tuple[object, ...]] = {
         "transformer_task": (None, *TASKS),
         "module_output_name": (None, "token_embeddings", "scores"),
@@ -72,7 +72,7 @@ def _names(key: str, values: dict[str, Any]) -> set[str]:
 
 def check_one_length(home: Path) -> None:
     """Raise CheckpointError if queries and documents are to be read in different lengths."""
-    path, module = read_encoder_module(home)
+    path, module = read_transformer_module(home)
     check_values(path, module, dict.fromkeys(INPUT_KEYS, (None,)))
 
 
@@ -81,7 +81,7 @@ def max_length(home: Path, config: EncoderConfig) -> int:
 
     As for sentence-transformers, the module states it, else the tokeniser, else the encoder.
     """
-    path, module = read_encoder_module(home)
+    path, module = read_transformer_module(home)
     stated = module.get("max_seq_length")
     if stated is not None:
         return min(check_size(stated, "max_seq_length", path), config.max_positions)
@@ -93,5 +93,5 @@ def max_length(home: Path, config: EncoderConfig) -> int:
 
 def tokenizer_states_length(home: Path, config: EncoderConfig) -> bool:
     """Tell whether tokenizer_config.json is what makes `max_length` less than the encoder's."""
-    stated = read_encoder_module(home)[1].get("max_seq_length")
+    stated = read_transformer_module(home)[1].get("max_seq_length")
     return stated is None and max_length(home, config) < config.max_positions

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from birchbark.checkpoint.checkpoint import Checkpoint
-from birchbark.checkpoint.encoder_module import tokenizer_states_length
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.checkpoint.transformer_module import tokenizer_states_length
 from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 
