@@ -11,9 +11,11 @@ from time import sleep
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from served import running
 
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.searcher import Searcher
@@ -268,3 +270,38 @@ def test_literal_queries(searcher: Searcher) -> None:
         call(server, "search", query="-birch")
     read = [call(server, "explain", doc_id="canoe", query=text) for text in ('"bark"', "bark")]
     assert read[0] == read[1]
+
+
+def test_agents_search_over_http(searcher: Searcher, bert: Path) -> None:
+    """A service lets them in, with the same tools and answers; strangers need the key."""
+    directory = searcher.directory
+    (directory.parent / "key").write_text("secret\n")
+    with running(directory, "--model", bert, cwd=directory.parent) as (port, _):
+        address = f"http://127.0.0.1:{port}/mcp"
+        found = call(address, "search", query=QUERY, top=3)
+        assert found == call(make_server_of(searcher), "search", query=QUERY, top=3)
+        doc_id = found["documents"][0]["doc_id"]
+        assert call(address, "read", doc_id=doc_id)["doc_id"] == doc_id
+        assert call(address, "explain", doc_id=doc_id, query=QUERY)["sentences"]
+        with pytest.raises(RuntimeError, match="no document 'none'"):
+            call(address, "read", doc_id="none")
+        deep = b"[" * 100_001 + b"]" * 100_001
+        assert post(address, deep)[0] == 422
+    with running(directory, "--model", bert, "--key-file", "key", cwd=directory.parent) as (
+        port,
+        _,
+    ):
+        assert post(f"http://127.0.0.1:{port}/mcp", b"{}")[0] == 401
+
+
+def make_server_of(searcher: Searcher) -> Any:
+    from birchbark.adapters.mcp import make_server
+
+    return make_server(searcher, "notes")
+
+
+def post(address: str, body: bytes) -> tuple[int, bytes]:
+    """Return status and body of the answer to a request of an agent."""
+    head = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    answer = httpx.post(address, content=body, headers=head, timeout=20)
+    return answer.status_code, answer.content

@@ -82,7 +82,7 @@ def test_texts_are_not_cut_when_nobody_waits(client: Any, monkeypatch: pytest.Mo
 
         return work(9, on_batch)
 
-    monkeypatch.setattr(Service, "_run_scoring", run)
+    monkeypatch.setattr(Service, "run_scoring", run)
     ask = {"query": "bees", "documents": ["birch bark"] * 9, "max_tokens_per_doc": 1}
     assert client().post("/v1/rerank", json=ask).status_code == 503
     assert len(left) == 3

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Protocol, TypeVar
 
 from anyio.from_thread import check_cancelled
+from anyio.to_thread import run_sync
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -20,6 +21,7 @@ from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import filter_of
+from birchbark.serve.agents import AGENTS_PATH, Agents
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.show.plural import plural
 
@@ -47,6 +49,22 @@ Query = Annotated[
 Literal = Annotated[
     bool, Field(description='Whether nothing in the query is an operator, as for "-Wall".')
 ]
+
+
+T = TypeVar("T")
+Work = Callable[[float | None, Callable[[], None]], T]  # see Run
+
+
+class Run(Protocol):
+    """Does the work of a tool, as a service does it that has other requests, too."""
+
+    def __call__(self, work: Work[T], /) -> Awaitable[T]:
+        """Return the result of `work`, called in a thread.
+
+        It is given the seconds that it may take, None for no limit, and a function to call before
+        each step, which raises an exception if nobody waits for the result.
+        """
+        ...
 
 
 class Sentence(BaseModel):
@@ -109,17 +127,32 @@ class Explanation(BaseModel):
     )
 
 
+def in_threads(seconds: float | None = None) -> Run:
+    """Return a function that does each work at once. seconds: that it may take."""
+
+    def run(work: Work[T]) -> Awaitable[T]:
+        def begin() -> T:
+            check_cancelled()
+            return work(seconds, check_cancelled)
+
+        return run_sync(begin)
+
+    return run
+
+
 def make_server(
     searcher: Searcher,
     name: str,
-    budget: float | None = None,
+    run: Run = in_threads(),
+    run_quick: Run | None = None,
     reading: Callable[[], int | None] = lambda: None,
 ) -> MCPServer:
     """Return a server with the tools search, read and explain.
 
-    searcher: what is searched. name: of the collection, for the agent. budget: seconds for each
-    search and explanation, None for no limit; an explanation that takes longer is an error.
-    reading: returns how many documents of changed files have been read so far, None when all are.
+    searcher: what is searched. name: of the collection, for the agent. run: how a search or an
+    explanation is done; one that takes longer than the time it gives is an error, a search is not
+    exact then. run_quick: how a document is read; None for `run`. reading: returns how many
+    documents of changed files have been read so far, None when all are.
     """
     index = searcher.index
     keywords = ", ".join(index.keywords)
@@ -135,7 +168,7 @@ def make_server(
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
     @server.tool(title="Search documents", annotations=read_only)
-    def search(
+    async def search(
         query: Query,
         top: Annotated[int, Field(ge=1, le=MAX_TOP, description="Number of documents.")] = 5,
         filters: Annotated[
@@ -161,20 +194,23 @@ def make_server(
             name: value if isinstance(value, str) else "|".join(map(filter_of, value))
             for name, value in (filters or {}).items()
         }
-        with _told():
+
+        def find(seconds: float | None, on_step: Callable[[], None]) -> Found:
             parsed = searcher.parse(query, literal=literal)
             answer = searcher.search(
-                parsed, top, budget, filters=joined, on_progress=lambda _: check_cancelled()
+                parsed, top, seconds, filters=joined, on_progress=lambda _: on_step()
             )
             notes = searcher.notes(parsed, answer, joined)
             if (count := reading()) is not None:
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
             ordered = sorted_by_field(answer, sort) if sort else answer
-        documents = list(map(_found, ordered.hits))
-        return Found(documents=documents, exact=answer.stats.exact, notes=notes)
+            documents = list(map(_found, ordered.hits))
+            return Found(documents=documents, exact=answer.stats.exact, notes=notes)
+
+        return await _told(run(find))
 
     @server.tool(title="Read a document", annotations=read_only)
-    def read(
+    async def read(
         doc_id: DocId,
         start: Annotated[int, Field(ge=0, description="First character to read.")] = 0,
         characters: Annotated[
@@ -182,44 +218,41 @@ def make_server(
         ] = CHARACTERS,
     ) -> DocumentText:
         """Read the text of a document, or a part of it."""
-        with _told():
-            document = _document(searcher, doc_id)
-            contents = document.contents
-            if start and start >= len(contents):
-                raise InputError(
-                    "start is behind the end of the document",
-                    wanted=f"below {len(contents)}",
-                    found=str(start),
-                )
-        text = contents[start : start + characters]
-        read = ("title", *document.read_fields)
-        return DocumentText(
-            doc_id=doc_id,
-            title=document.title,
-            fields={name: value for name, value in document.fields.items() if name not in read},
-            text=text,
-            start=start,
-            end=start + len(text),
-            length=len(contents),
-        )
+
+        def take(seconds: float | None, on_step: Callable[[], None]) -> DocumentText:
+            return _part(_document(searcher, doc_id), start, characters)
+
+        return await _told((run_quick or run)(take))
 
     if searcher.rankers:
 
         @server.tool(title="Find what a document says about a query", annotations=read_only)
-        def explain(doc_id: DocId, query: Query, literal: Literal = False) -> Explanation:
+        async def explain(doc_id: DocId, query: Query, literal: Literal = False) -> Explanation:
             """Find the sentences of a document that are most relevant to a query."""
-            with _told():
+
+            def find(seconds: float | None, on_step: Callable[[], None]) -> Explanation:
                 _document(searcher, doc_id)
                 parsed = searcher.parse(query, literal=literal)
-                found = searcher.evidence(doc_id, parsed, budget, on_batch=check_cancelled)
-            return Explanation(
-                doc_id=doc_id,
-                title=found.hit.document.title,
-                sentences=list(map(_read, found.hit.segments[:EXPLAINED])),
-                sentence_count=found.stats.segments,
-            )
+                found = searcher.evidence(doc_id, parsed, seconds, on_batch=on_step)
+                return Explanation(
+                    doc_id=doc_id,
+                    title=found.hit.document.title,
+                    sentences=list(map(_read, found.hit.segments[:EXPLAINED])),
+                    sentence_count=found.stats.segments,
+                )
+
+            return await _told(run(find))
 
     return server
+
+
+def agents_of(server: MCPServer) -> Agents:
+    """Return what a service needs to offer `server` over Streamable HTTP, without sessions."""
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # by the service
+    app = server.streamable_http_app(
+        streamable_http_path=AGENTS_PATH, stateless_http=True, transport_security=unchecked
+    )
+    return Agents(app, server.session_manager.run)
 
 
 def _document(searcher: Searcher, doc_id: str) -> Document:
@@ -229,12 +262,32 @@ def _document(searcher: Searcher, doc_id: str) -> Document:
     return searcher.documents([doc_id])[0]
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """Tell the agent about errors; others are withheld by the server. A cancelled call ends."""
-    check_cancelled()
+def _part(document: Document, start: int, characters: int) -> DocumentText:
+    """Return so many characters of a document; InputError if it has fewer than `start`."""
+    contents = document.contents
+    if start and start >= len(contents):
+        raise InputError(
+            "start is behind the end of the document",
+            wanted=f"below {len(contents)}",
+            found=str(start),
+        )
+    text = contents[start : start + characters]
+    read = ("title", *document.read_fields)
+    return DocumentText(
+        doc_id=document.doc_id,
+        title=document.title,
+        fields={name: value for name, value in document.fields.items() if name not in read},
+        text=text,
+        start=start,
+        end=start + len(text),
+        length=len(contents),
+    )
+
+
+async def _told(work: Awaitable[T]) -> T:
+    """Tell the agent about errors; others are withheld by the server."""
     try:
-        yield
+        return await work
     except BirchbarkError as error:
         error.remedy = applicable(error.remedy, known=())
         raise ToolError(str(error)) from error

@@ -48,14 +48,15 @@ def command(
 ) -> None:
     """Let an agent search INDEX, or folders of documents, with the tools search, read and explain.
 
-    Agents start this command themselves and speak with it on standard input and output. The index
+    Agents start this command themselves and speak with it on standard input and output; `birchbark
+    serve` lets them in over HTTP. The index
     of a folder is FOLDER.index. Its new and changed files are read while the command runs, every
     few seconds. On the first run every file is new, and answers tell how many documents have been
     read.
     """
     if not find_spec("mcp"):
         raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")
-    from birchbark.adapters.mcp import make_server
+    from birchbark.adapters.mcp import in_threads, make_server
     from birchbark.serve.background_sync import BackgroundSync
 
     check_given_options()
@@ -71,7 +72,8 @@ def command(
     ) as searcher:
         sync = BackgroundSync(directory, folders, notify) if folders else None
         reading = (lambda: sync.reading) if sync else (lambda: None)
-        server = make_server(searcher, ", ".join(map(str, index)), budget, reading)
+        name = ", ".join(map(str, index))
+        server = make_server(searcher, name, in_threads(budget), reading=reading)
         Thread(target=searcher.warm_up, daemon=True).start()  # while the agent gets ready
         if sync:
             sync.start_with(lambda c: searcher.add(c.documents, delete=c.delete, origin=c.origin))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from platform import node
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -35,7 +36,10 @@ from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.cluster.serving import ServingProcesses
+    from birchbark.serve.agents import Agents
+    from birchbark.serve.service import Service
 
+T = TypeVar("T")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 KEY_VARIABLE = "BIRCHBARK_API_KEY"
 INDEX_OPTIONS = ("writable", "no_background_vectors", "reports", "filters", "default_budget")
@@ -153,15 +157,16 @@ def command(
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
     /v2/rerank, /rerank, /embed and /v1/embeddings are compatible with Cohere, Jina,
-    text-embeddings-inference and OpenAI; with --models-only there is nothing else. Changes to the
-    index take effect immediately. --filter applies only to searches: any document can be
-    fetched by its id. --scores stores all scores on disk and in memory; without it, the most
-    recently used scores are cached in memory, up to 100 MB per model. While no
-    request is active, vectors of the documents' segments are computed and stored in INDEX, which
-    makes later searches faster.
+    text-embeddings-inference and OpenAI; with --models-only there is nothing else. If the package
+    mcp is installed, agents can search at /mcp (Model Context Protocol). Changes to the index take
+    effect immediately. --filter applies only to searches: any document can be fetched by its id.
+    --scores stores all scores on disk and in memory; without it, the most recently used scores are
+    cached in memory, up to 100 MB per model. While no request is active, vectors of the documents'
+    segments are computed and stored in INDEX, which makes later searches faster.
     """
     _check_installed()
     from birchbark.pipeline.stage_options import NONE
+    from birchbark.serve.agents import AGENTS_PATH
     from birchbark.serve.app import application
     from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
@@ -241,8 +246,26 @@ def command(
             so_far = " so far" if folders and not count else ""
             served = service.model if models_only else f"{plural(count, 'document')}{so_far}"
             notify(f"{served} at {url}  (stop with Ctrl-C)")
-            app = application(service, key, hosts, reports, models_only=models_only)
+            agents = None if models_only else _agents(service, limits.budget)
+            if agents:
+                notify(f"agents: {url.rstrip('/')}{AGENTS_PATH} (Model Context Protocol)")
+            app = application(service, key, hosts, reports, models_only=models_only, agents=agents)
             run(app, listening, max_time + 5)
+
+
+def _agents(service: Service, budget: float) -> Agents | None:
+    """Return what answers agents within a time budget; None if the package mcp is not installed."""
+    if not find_spec("mcp"):
+        return None
+    from birchbark.adapters.mcp import Work, agents_of, make_server
+
+    def run(work: Work[T]) -> Awaitable[T]:
+        return service.run_scoring(lambda seconds, step: work(min(seconds, budget), step))
+
+    searcher = service.searcher
+    name = searcher.directory.resolve().name.removesuffix(".index")
+    reading = partial(getattr, service, "reading")
+    return agents_of(make_server(searcher, name, run, service.run_quick, reading))
 
 
 def _check_index(index: Sequence[Path], *, models_only: bool) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from fastapi import Depends, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
+from starlette.routing import Route
 
 from birchbark._version import __version__
+from birchbark.serve.agents import AGENTS_PATH, Agents
 from birchbark.serve.error_responses import ERROR_STATUSES, add_error_handlers
 from birchbark.serve.metrics import CONTENT_TYPE
 from birchbark.serve.middleware import ServiceMiddleware
@@ -31,14 +33,16 @@ def application(
     reports: Path | None = None,
     *,
     models_only: bool = False,
+    agents: Agents | None = None,
 ) -> Any:
     """Return the service as an ASGI application.
 
     key: the bearer token that requests must carry; None if they need none. hosts: the accepted host
     names; all if empty. reports: the directory of the studies whose reports are served; None to
     serve none. models_only: whether there are no routes for documents, and no page.
+    agents: what answers agents; None to let none in.
     """
-    app = fastapi_app(service, key, reports, models_only=models_only)
+    app = fastapi_app(service, key, reports, models_only=models_only, agents=agents)
     return ServiceMiddleware(app, service, key, hosts)
 
 
@@ -48,6 +52,7 @@ def fastapi_app(
     reports: Path | None = None,
     *,
     models_only: bool = False,
+    agents: Agents | None = None,
 ) -> FastAPI:
     """Return the routes and error handlers, without the middleware; see `application`."""
 
@@ -55,7 +60,8 @@ def fastapi_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.openapi()  # the checks of parameters read it
         service.start()
-        yield
+        async with agents.running() if agents else nullcontext():
+            yield
         service.close()
 
     app = FastAPI(
@@ -100,5 +106,7 @@ def fastapi_app(
         routers += [search_routes(service), page_routes(service, reports)]
     for router in routers:
         app.include_router(router, dependencies=dependencies)
+    if agents:
+        app.router.routes.append(Route(AGENTS_PATH, agents, include_in_schema=False))
     add_error_handlers(app)
     return app

@@ -29,13 +29,17 @@ class BoundedRoute(APIRoute):
 class _BoundedRequest(Request):
     async def json(self) -> Any:
         """See starlette."""
-        body = await self.body()
-        if _containers(body) > MOST_CONTAINERS and _containers(_STRING.sub(b"", body)) > (
-            MOST_CONTAINERS
-        ):
-            told = f"the body has too many objects and lists: expected {MOST_CONTAINERS:,} or fewer"
-            raise HTTPException(422, told)
+        check_json(await self.body())
         return await super().json()
+
+
+def check_json(body: bytes) -> None:
+    """Raise HTTPException if a body has more than MOST_CONTAINERS objects and lists."""
+    if _containers(body) > MOST_CONTAINERS and _containers(_STRING.sub(b"", body)) > (
+        MOST_CONTAINERS
+    ):
+        told = f"the body has too many objects and lists: expected {MOST_CONTAINERS:,} or fewer"
+        raise HTTPException(422, told)
 
 
 def _containers(json: bytes) -> int:

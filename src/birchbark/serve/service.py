@@ -267,7 +267,7 @@ class Service:
 
         literal: see `Searcher.parse`.
 
-        Raises NotFoundError for an unknown document, and what `_run_scoring` raises.
+        Raises NotFoundError for an unknown document, and what `run_scoring` raises.
         """
 
         def check() -> None:
@@ -290,7 +290,7 @@ class Service:
             hit, stats = self.searcher.evidence(doc_id, parsed, remaining, on_batch=on_batch)
             return serialize_document(hit.document, hit.segments, stats)
 
-        return await self._run_scoring(score)
+        return await self.run_scoring(score)
 
     async def rerank(
         self,
@@ -341,7 +341,7 @@ class Service:
 
         with Span("rerank") as span:
             span.note(texts=len(texts))
-            return await self._run_scoring(score)
+            return await self.run_scoring(score)
 
     async def embed(self, texts: list[str], **settings: Any) -> Embedded:
         """Return the vectors of texts by the embedding model. settings: see `embed_texts`.
@@ -358,7 +358,7 @@ class Service:
 
         with Span("embed") as span:
             span.note(texts=len(texts))
-            return await self._run_scoring(embed)
+            return await self.run_scoring(embed)
 
     @property
     def has_attention(self) -> bool:
@@ -385,7 +385,7 @@ class Service:
             read_query, _ = cut_text(ranker.scorer, query, ranker.query_tokens)
             return attention_data(self._attention.attend(read_query, text))
 
-        return await self._run_scoring(read)
+        return await self.run_scoring(read)
 
     async def write(
         self, documents: Sequence[Document] = (), delete: Sequence[str] = ()
@@ -484,7 +484,7 @@ class Service:
         for pool in (self._scoring_pool, self._quick_pool, self._rendering_pool):
             pool.shutdown(wait=True)
 
-    async def _run_scoring(self, work: Work[T]) -> T:
+    async def run_scoring(self, work: Work[T]) -> T:
         """Return the result of `work`, which scores; BusyError if no slot becomes free.
 
         work: called with the remaining seconds and a function to call before each batch, which
