@@ -37,6 +37,13 @@ def test_unbroken_ones_are_read(text: str, file: Path) -> None:
     assert read(file)
 
 
+def test_a_value_that_is_no_json_is_an_unknown_key(file: Path) -> None:
+    """No key takes a date; the error says so, where a checksum of all values would fail."""
+    file.write_text(f"when = 2024-05-01\n{TEXTS[0]}")
+    with pytest.raises(InputError, match="when"):
+        read_recipe(file)
+
+
 @fuzz(30)
 @given(text=broken_toml(TEXTS))
 def test_broken_recipes(text: str, file: Path, tmp_path: Path) -> None:

@@ -61,6 +61,12 @@ def test_names(bert: Bert, prompts: Any, default: Any, expected: Prompts) -> Non
     assert Checkpoint.open(prompted(bert(), prompts, default)).prompts == expected
 
 
+def test_prompts_that_are_no_valid_unicode_are_refused(bert: Bert) -> None:
+    """The error names the file, before a tokeniser is given half a pair of surrogates."""
+    with pytest.raises(CheckpointError, match=f"{SETTINGS}.*invalid prompts"):
+        Checkpoint.open(prompted(bert(), {"query": "\ud800"}))
+
+
 def test_vectors_are_those_of_the_joined_texts(bert: Bert) -> None:
     """A query and a text with equal token ids have vectors of their own, also from the cache."""
     plain, scorer = opened(bert()), opened(prompted(bert(), BOTH))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from birchbark.checkpoint.settings import SETTINGS, read_settings
 from birchbark.errors import CheckpointError
 
 DOCUMENT_NAMES = ("document", "passage", "corpus")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 PREFIXES = {"query": "query_prefix", "document": "document_prefix"}  # prompt → PyLate's key for it
 
 
@@ -50,7 +52,7 @@ def read_prompts(root: Path) -> Prompts:
     """
     named, settings = dict(_named_prompts(root)), read_settings(root)
     markers = {name: settings[key] or "" for name, key in PREFIXES.items() if key in settings}
-    if not all(isinstance(marker, str) for marker in markers.values()):
+    if not all(map(_is_text, markers.values())):
         raise CheckpointError(
             f"invalid {' or '.join(PREFIXES.values())}",
             where=str(root / SETTINGS),
@@ -84,7 +86,7 @@ def _named_prompts(root: Path) -> Mapping[str, str | None]:
     settings = read_settings(root)
     prompts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(
-        value is None or isinstance(value, str) for value in prompts.values()
+        value is None or _is_text(value) for value in prompts.values()
     ):
         raise CheckpointError(
             "invalid prompts",
@@ -100,3 +102,8 @@ def _named_prompts(root: Path) -> Mapping[str, str | None]:
             found=repr(default)[:80],
         )
     return prompts
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a text that a tokeniser takes: valid Unicode."""
+    return isinstance(value, str) and not _HALF_PAIR.search(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TypeVar
@@ -54,10 +55,10 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         or a GPU.
     """
     values = Section.table(path)
-    settings = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
-    if larger and not settings:
+    changes = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
+    if larger and not changes:
         raise InputError("the recipe has no table [larger]", where=str(path))
-    values = with_settings(values, settings, path) if larger else values
+    values = with_settings(values, changes, path) if larger else values
     top = Section(values, str(path))
     installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
     kind = top.one_of("kind", (*KINDS, *installed))
@@ -70,7 +71,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     recipe = Recipe(
         path=path,
         larger=larger,
-        settings=json_checksum({key: x for key, x in values.items() if key not in WORDS}),
+        settings="",
         kind=kind,
         title=top.text("title"),
         source=top.text("source", ""),
@@ -87,8 +88,9 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         experiment=experiment,
         published=read_published(top.sections("published", []), experiment.layout(measures)),
     )
-    top.reject_unknown_keys()
-    return recipe
+    top.reject_unknown_keys()  # with them, the settings may not be JSON
+    settings = {key: value for key, value in values.items() if key not in WORDS}
+    return replace(recipe, settings=json_checksum(settings))
 
 
 def _measures(top: Section) -> tuple[str, ...]:
