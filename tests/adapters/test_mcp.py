@@ -287,6 +287,10 @@ def test_agents_search_over_http(searcher: Searcher, bert: Path) -> None:
             call(address, "read", doc_id="none")
         deep = b"[" * 100_001 + b"]" * 100_001
         assert post(address, deep)[0] == 422
+        with pytest.raises(RuntimeError) as told:
+            call(address, "search", query="bees", filters={"color": "red"})
+        assert str(directory) not in str(told.value)
+        assert httpx.get(address).status_code == 405  # a stream that nothing would be sent to
     with running(directory, "--model", bert, "--key-file", "key", cwd=directory.parent) as (
         port,
         _,

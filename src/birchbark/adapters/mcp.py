@@ -285,11 +285,11 @@ def _part(document: Document, start: int, characters: int) -> DocumentText:
 
 
 async def _told(work: Awaitable[T]) -> T:
-    """Tell the agent about errors; others are withheld by the server."""
+    """Tell the agent about errors, but not where files are; others are withheld by the server."""
     try:
         return await work
     except BirchbarkError as error:
-        error.remedy = applicable(error.remedy, known=())
+        error.where, error.remedy = "", applicable(error.remedy, known=())
         raise ToolError(str(error)) from error
 
 

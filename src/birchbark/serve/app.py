@@ -107,6 +107,7 @@ def fastapi_app(
     for router in routers:
         app.include_router(router, dependencies=dependencies)
     if agents:
-        app.router.routes.append(Route(AGENTS_PATH, agents, include_in_schema=False))
+        route = Route(AGENTS_PATH, agents, methods=["POST"], include_in_schema=False)
+        app.router.routes.append(route)
     add_error_handlers(app)
     return app
