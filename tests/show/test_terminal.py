@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def test_hits_of_several_stages_name_theirs(capsys: pytest.CaptureFixture[str]) 
 def test_terms_are_bold_in_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the terms of the query are."""
+    """Only the terms of the query are; the id is a link to its file if it has one."""
 
     def colourful(min_width: int = 0) -> Any:
         return terminal.Console(width=80, force_terminal=True, color_system="standard")
@@ -57,6 +58,8 @@ def test_terms_are_bold_in_a_terminal(
     monkeypatch.setattr(terminal, "console", colourful)
     show_hits([UNREAD])
     assert "the \x1b[1mriver\x1b[0m." in capsys.readouterr().out
+    show_hits([UNREAD], files={"canoe": Path("/my notes/canoe;.txt")})
+    assert ";file:///my%20notes/canoe%3B.txt\x1b\\" in capsys.readouterr().out
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -127,7 +128,7 @@ def command(
                     answer = searcher.search(query, top, remaining)
                     seconds = time.perf_counter() - loaded_at
     shown = answer if min_probability is None else answer.above(min_probability)
-    _print_hits(shown if order is None else sorted_by_field(shown, order), rankers, as_json)
+    _print_hits(index, shown if order is None else sorted_by_field(shown, order), rankers, as_json)
     for note in searcher.notes(query, answer, stage.filters):
         notify(note)
     if len(shown.hits) < len(answer.hits):
@@ -151,9 +152,10 @@ def _open_scorers(rankers: Sequence[Ranker]) -> None:
             ranker.scorer.open()
 
 
-def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
+def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
     from birchbark.pipeline.answers.hit_fields import hit_fields
     from birchbark.pipeline.reading_summary import reading_summary
+    from birchbark.pipeline.upkeep.folder_index import files_of
     from birchbark.show.printable import printable_json
     from birchbark.show.terminal import show_hits
 
@@ -162,4 +164,5 @@ def _print_hits(answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> Non
         for hit in answer.hits:
             click.echo(printable_json(hit_fields(hit) | of_answer))
     else:
-        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers])
+        files = files_of(index) if sys.stdout.isatty() else {}
+        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers], files)

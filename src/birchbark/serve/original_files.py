@@ -93,9 +93,7 @@ class OriginalFiles:
         with self._lock:
             if checksum != self._read_of:
                 state = folder_state(self._index)
-                files = state.files.items()
-                paths = {doc_id: path for path, file in files for doc_id in file.documents}
-                self._known = state.source.moved(self._folders), paths
+                self._known = state.source.moved(self._folders), state.paths
                 self._read_of = checksum
             return self._known
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 MAX_SEGMENTS = 5  # segments shown per hit
 BEFORE_TERM = 20  # characters shown before the first term of the query, if it would be cut off
 FILE_WIDTH = 160  # columns if standard output is not a terminal
+_NO_FILES: Mapping[str, Path] = MappingProxyType({})
 _WHITE_SPACE = re.compile(r"\s+")
 
 
@@ -139,15 +142,18 @@ def _p(p: float | None) -> str:
     return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 
-def show_hits(hits: Sequence[Hit], models: Sequence[str] = ()) -> None:
+def show_hits(
+    hits: Sequence[Hit], models: Sequence[str] = (), files: Mapping[str, Path] = _NO_FILES
+) -> None:
     """Print each hit with the components of its score, and its evidence or its snippet.
 
     Terms of the query are bold in a terminal. models: what the share of the main scorer is called,
-    for each stage; of several stages, each hit names the one that its score is from.
+    for each stage; of several stages, each hit names the one that its score is from. files: the
+    absolute paths of documents' files, to which their ids are links in a terminal (OSC 8).
     """
     out = console()
     for rank, hit in enumerate(hits, 1):
-        out.print(_heading(rank, hit, models))
+        out.print(_heading(rank, hit, models, files.get(hit.document.doc_id)))
         if hit.document.title:
             out.print(Text(f"    {_line(hit.document.title)}"), no_wrap=True, overflow="ellipsis")
         if hit.copies:
@@ -164,10 +170,11 @@ def show_hits(hits: Sequence[Hit], models: Sequence[str] = ()) -> None:
             out.print(Text("    ") + text, no_wrap=True, overflow="ellipsis")
 
 
-def _heading(rank: int, hit: Hit, models: Sequence[str]) -> Text:
+def _heading(rank: int, hit: Hit, models: Sequence[str], file: Path | None) -> Text:
     """Return the rank, id and score of a hit, with the components of the score."""
     heading = Text(f"{rank:>2}. ", style="bold")
-    heading.append(_line(hit.document.doc_id), style="bold cyan")
+    link = f" link {file.as_uri()}" if file else ""
+    heading.append(_line(hit.document.doc_id), style=f"bold cyan{link}")
     heading.append(f"  {hit.score:.3f}", style="bold")
     if hit.segments or hit.embedding:
         parts = (

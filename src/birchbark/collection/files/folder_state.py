@@ -182,6 +182,11 @@ class FolderState:
             remedy = "build the index again from the folder"
             raise ArtifactError(f"damaged folder: {error!r}", remedy=remedy) from None
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """The id of each document → the path of its file, as in `files`."""
+        return {doc_id: path for path, file in self.files.items() for doc_id in file.documents}
+
     def as_json(self) -> bytes:
         """Return the state as text."""
         files = {path: astuple(state) for path, state in self.files.items()}

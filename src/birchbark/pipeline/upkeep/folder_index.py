@@ -241,6 +241,18 @@ def was_built_from_folders(directory: Path) -> bool:
     return bool(read_manifest(directory).origin)
 
 
+def files_of(directory: Path) -> dict[str, Path]:
+    """Return the absolute path of each document's file; empty if the index is of no folder.
+
+    The folders are where they were when they were indexed.
+    """
+    if not was_built_from_folders(directory):
+        return {}
+    state = folder_state(directory)
+    located = {doc_id: state.source.locate(path) for doc_id, path in state.paths.items()}
+    return {doc_id: (folder / below).absolute() for doc_id, (folder, below) in located.items()}
+
+
 class _Known(NamedTuple):
     """What an index knows of its folders, as a value, as text, and the checksum of that."""
 
