@@ -31,6 +31,7 @@ Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
 # Field names for the id and the text of a document, in order of preference.
 PAGE_BREAK = "\f"  # in a text of pages: precedes every page but the first one
+TYPES_OF_LINES = ("code", "text")  # of files whose lines are those of a document
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
 TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
 MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
@@ -143,6 +144,16 @@ def page_number(contents: str, offset: int) -> int | None:
     if PAGE_BREAK not in contents:
         return None
     return contents.count(PAGE_BREAK, 0, offset) + 1
+
+
+def line_number(document: Document, offset: int) -> int | None:
+    """Return the line of its file, from 1, in which a character of a document's contents is.
+
+    Returns None unless the contents are the lines of the file: those of source code, and of text.
+    """
+    if document.title or document.fields.get("type") not in TYPES_OF_LINES:
+        return None
+    return document.contents.count("\n", 0, offset) + 1
 
 
 def is_missing(value: object) -> bool:

@@ -163,6 +163,20 @@ def test_pages_of_the_evidence_are_told(here: Path) -> None:
     assert "p. 1" not in birchbark("search", "i", "birch", "--model", "model")[0]
 
 
+def test_lines_of_the_evidence_are_told(here: Path) -> None:
+    """Source code and text files have lines; a document with a title has none."""
+    Path("notes").mkdir()
+    Path("notes/a.txt").write_text("A steam engine.\n\nBees dance.\r\nA birch canoe.\n")
+    Path("notes/b.md").write_text("# Canoes\n\nA birch canoe.\n")
+    birchbark("index", "notes", "--to", "lined")
+    command = ("search", "lined", "birch canoe", "--model", "model")
+    shown = birchbark(*command)[0]
+    assert "line 4: A birch canoe." in shown
+    hits = list(map(json.loads, birchbark(*command, "--json")[0].splitlines()))
+    lines = {hit["doc_id"]: hit["segments"][0]["line"] for hit in hits}
+    assert lines == {"a.txt": 4, "b.md": None}
+
+
 def test_a_misspelt_query_without_hits(run: Path) -> None:
     command = ("search", "i", "--model", "model")
     assert "did you mean: birch river" in birchbark(*command, "brich rivver")[1]

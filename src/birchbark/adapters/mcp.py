@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError, applicable
-from birchbark.pipeline.answers.answer import Evidence, Hit
-from birchbark.pipeline.answers.hit_fields import sentence_fields
+from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
@@ -73,6 +73,8 @@ class Sentence(BaseModel):
     text: str
     start: int = Field(description="Offset in the text that read returns.")
     end: int
+    page: int | None = Field(description="Of the file, from 1; null if it has no pages.")
+    line: int | None = Field(description="Of a text or code file, from 1; null for others.")
     score: float | None = Field(
         description="How relevant it is to the query, 0 to 1; null if no model has read it."
     )
@@ -162,8 +164,8 @@ def make_server(
         version=__version__,
         log_level="WARNING",
         instructions=f"Searches {name}. Search for what you need to know, then read the best "
-        "documents, or only the sentences that were found. Cite a document by its doc_id."
-        f"{filters}",
+        "documents, or only the sentences that were found. Cite a document by its doc_id, and its "
+        f"page or line.{filters}",
     )
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -237,7 +239,7 @@ def make_server(
                 return Explanation(
                     doc_id=doc_id,
                     title=found.hit.document.title,
-                    sentences=list(map(_read, found.hit.segments[:EXPLAINED])),
+                    sentences=_sentences(found.hit, EXPLAINED),
                     sentence_count=found.stats.segments,
                 )
 
@@ -294,11 +296,13 @@ async def _told(work: Awaitable[T]) -> T:
 
 
 def _found(hit: Hit) -> FoundDocument:
-    sentences = list(map(_read, hit.segments[:SENTENCES]))
+    document, sentences = hit.document, _sentences(hit, SENTENCES)
     if not sentences and hit.snippet:
         segment = hit.snippet.segment
-        sentences = [Sentence(text=segment.text, start=segment.start, end=segment.end, score=None)]
-    document = hit.document
+        place = place_fields(document, segment.start)
+        sentences = [
+            Sentence(text=segment.text, start=segment.start, end=segment.end, score=None, **place)
+        ]
     return FoundDocument(
         doc_id=document.doc_id,
         title=document.title,
@@ -309,5 +313,9 @@ def _found(hit: Hit) -> FoundDocument:
     )
 
 
-def _read(evidence: Evidence) -> Sentence:
-    return Sentence(**sentence_fields(evidence))
+def _sentences(hit: Hit, count: int) -> list[Sentence]:
+    """Return the first sentences that a model has read of a hit's document."""
+    return [
+        Sentence(**(sentence_fields(evidence) | place_fields(hit.document, evidence.begin)))
+        for evidence in hit.segments[:count]
+    ]

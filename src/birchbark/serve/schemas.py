@@ -166,6 +166,9 @@ class SegmentResponse(BaseModel):
     page: int | None = Field(
         description="Number of the page, from 1; null if the document has no pages."
     )
+    line: int | None = Field(
+        description="Number of the line of a text file or of source code, from 1; null for others."
+    )
     before: str = Field(description="A short context before the segment.")
     after: str = Field(description="A short context after the segment.")
     marks: list[tuple[int, int]] = Field(

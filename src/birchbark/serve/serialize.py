@@ -86,16 +86,15 @@ def serialize_document(
 
     stats: how much of it was scored.
     """
-    contents = document.contents
     ordered = None if segments is None else sorted(segments, key=lambda e: e.segment.start)
     return DocumentResponse(
         doc_id=document.doc_id,
         title=document.title,
         fields=dict(document.fields),
-        contents=contents,
+        contents=document.contents,
         segments=None
         if ordered is None
-        else [EvidenceResponse(**evidence_fields(contents, e, 0)) for e in ordered],
+        else [EvidenceResponse(**evidence_fields(document, e, 0)) for e in ordered],
         segment_count=stats.segments if stats else None,
         unsplit_characters=stats.unsplit_characters if stats else None,
     )

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from birchbark import defaults
-from birchbark.records import page_number
+from birchbark.records import Document, line_number, page_number
 from birchbark.show.plural import plural
 from birchbark.show.printable import printable
 
@@ -159,9 +159,8 @@ def show_hits(
         if hit.copies:
             copies = ", ".join(map(_line, hit.copies))
             out.print(Text(f"    also in {copies}", "dim"))
-        contents = hit.document.contents
         for evidence in hit.segments[:MAX_SEGMENTS]:
-            line = _evidence_line(evidence, page_number(contents, evidence.begin), out.width)
+            line = _evidence_line(hit.document, evidence, out.width)
             out.print(line, no_wrap=True, overflow="ellipsis")
         if more := len(hit.segments[MAX_SEGMENTS:]):
             out.print(Text(f"    and {more} more", style="dim"))
@@ -193,11 +192,13 @@ def _heading(rank: int, hit: Hit, models: Sequence[str], file: Path | None) -> T
     return heading
 
 
-def _evidence_line(evidence: Evidence, page: int | None, width: int) -> Text:
+def _evidence_line(document: Document, evidence: Evidence, width: int) -> Text:
     line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ")
     line.stylize("green")
-    if page is not None:
+    if page := page_number(document.contents, evidence.begin):
         line.append(f"p. {page}: ", "dim")
+    elif number := line_number(document, evidence.begin):
+        line.append(f"line {number}: ", "dim")
     start, end = evidence.shown
     marks = [(a - start, b - start) for a, b in evidence.marks if start <= a and b <= end]
     return line + _passage(evidence.text, marks, width - len(line))

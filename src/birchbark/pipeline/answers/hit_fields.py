@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from birchbark.pipeline.answers.answer import Evidence, Hit
-from birchbark.records import Segment, page_number
+from birchbark.records import Document, Segment, line_number, page_number
 
 
 def sentence_fields(evidence: Evidence) -> dict[str, Any]:
@@ -25,10 +25,10 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
     context: the characters on each side of a segment that are returned beside it, as `before` and
     `after`; None for segments without these fields.
     """
-    contents, shown = hit.document.contents, hit.snippet
+    document, shown = hit.document, hit.snippet
     return {
-        "doc_id": hit.document.doc_id,
-        "title": hit.document.title,
+        "doc_id": document.doc_id,
+        "title": document.title,
         "score": hit.score,
         "first_stage": hit.first_stage,
         "evidence": hit.evidence,
@@ -38,32 +38,41 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
         "scored": hit.scored,
         "probability": hit.probability,
         "copies": hit.copies,
-        "segments": [evidence_fields(contents, evidence, context) for evidence in hit.segments],
-        "snippet": _segment_fields(contents, shown.segment, shown.marks, context)
+        "segments": [evidence_fields(document, evidence, context) for evidence in hit.segments],
+        "snippet": _segment_fields(document, shown.segment, shown.marks, context)
         if shown
         else None,
     }
 
 
-def evidence_fields(contents: str, evidence: Evidence, context: int | None) -> dict[str, Any]:
-    """Return the fields of a segment of a document with these contents; see `hit_fields`."""
-    segment = _segment_fields(contents, evidence.segment, evidence.marks, context)
+def evidence_fields(document: Document, evidence: Evidence, context: int | None) -> dict[str, Any]:
+    """Return the fields of a segment of a document; see `hit_fields`."""
+    segment = _segment_fields(document, evidence.segment, evidence.marks, context)
     return {
         **segment,
-        "page": page_number(contents, evidence.begin),
+        **place_fields(document, evidence.begin),
         "sentence": evidence.sentence,
         "score": evidence.score,
         "weight": evidence.weight,
     }
 
 
+def place_fields(document: Document, offset: int) -> dict[str, int | None]:
+    """Return the page and the line in which a character is, each None if the file has none."""
+    return {
+        "page": page_number(document.contents, offset),
+        "line": line_number(document, offset),
+    }
+
+
 def _segment_fields(
-    contents: str, segment: Segment, marks: Sequence[tuple[int, int]], context: int | None
+    document: Document, segment: Segment, marks: Sequence[tuple[int, int]], context: int | None
 ) -> dict[str, Any]:
+    contents = document.contents
     fields = {
         "start": segment.start,
         "end": segment.end,
-        "page": page_number(contents, segment.start),
+        **place_fields(document, segment.start),
         "text": segment.text,
         "marks": marks,
     }

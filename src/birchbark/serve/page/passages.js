@@ -20,8 +20,8 @@ function shown(hit) {
 // The best segment in its context, unless it is shown as the answer, and up to two further ones.
 export function evidence(hit, answers) {
   const [best, ...further] = shown(hit);
-  const first = element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), page(best));
-  return [...(answers ? [] : [first]), ...further.map(segment => element("p", {}, marked(segment), page(segment)))];
+  const first = element("p", { class: "best" }, context(shortenStart(best.before)), marked(best), context(shortenEnd(best.after)), place(best));
+  return [...(answers ? [] : [first]), ...further.map(segment => element("p", {}, marked(segment), place(segment)))];
 }
 
 // Whether the best sentence is short enough to be shown as an answer.
@@ -32,7 +32,7 @@ export function answer(hit) {
   const [best] = shown(hit), after = shortenEnd(best.after);
   return [
     element("p", { class: "answer" }, visuallyHidden("Answer: "), ...withTerms(best), visuallyHidden(` (relevance ${formatScore(best.score)}) `)),
-    ...(after.trim() || best.page !== null ? [element("p", { class: "after" }, context(after), page(best))] : []),
+    ...(after.trim() || place(best) ? [element("p", { class: "after" }, context(after), place(best))] : []),
   ];
 }
 
@@ -49,7 +49,7 @@ function parts(segment) {
   };
 }
 
-const page = segment => segment.page === null ? "" : element("span", { class: "page" }, ` page ${segment.page}`);
+const place = segment => (segment.page ?? segment.line) === null ? "" : element("span", { class: "place" }, segment.page === null ? ` line ${segment.line}` : ` page ${segment.page}`);
 const marked = segment => element("mark", {}, ...withTerms(segment), visuallyHidden(` (relevance ${formatScore(segment.score)}) `));
 
 // The text from start to end, with the terms in it.
