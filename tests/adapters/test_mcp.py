@@ -309,3 +309,26 @@ def post(address: str, body: bytes) -> tuple[int, bytes]:
     head = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     answer = httpx.post(address, content=body, headers=head, timeout=20)
     return answer.status_code, answer.content
+
+
+def test_documents_are_resources(searcher: Searcher) -> None:
+    """Each hit has the address of its text, whatever its id; long ones are read in parts."""
+    odd = "a b/../ä?#%41.txt"
+    searcher.add([Document(odd, {"text": "A willow by the lake."})])
+    server = make_server_of(searcher)
+    (found,) = call(server, "search", query="willow lake", top=1)["documents"]
+    assert found["doc_id"] == odd
+
+    def read(uri: str) -> str:
+        async def text_or_error(client: Any) -> str:
+            try:
+                return str((await client.read_resource(uri)).contents[0].text)
+            except mcp.MCPError as error:
+                return str(error)
+
+        return str(with_client(server, text_or_error))
+
+    assert read(found["uri"]) == "A willow by the lake."
+    searcher.add([Document("long", {"text": "A willow. " * 10_001})])
+    assert "too long for a resource" in read("birchbark://documents/long")
+    assert "no document 'none'" in read("birchbark://documents/none")

@@ -8,8 +8,10 @@ from typing import Annotated, Protocol, TypeVar
 from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.uri_template import UriTemplate
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -30,6 +32,7 @@ EXPLAINED = 10  # sentences of a document that is explained
 CHARACTERS = 20_000  # of a document that are read at once
 MAX_TOP = 50
 MAX_CHARACTERS = 100_000
+DOCUMENT_URI = "birchbark://documents/{doc_id}"
 
 DocId = Annotated[
     str,
@@ -89,6 +92,7 @@ class FoundDocument(BaseModel):
     probability: float | None = Field(
         description="That the document answers the query, from 0 to 1; null if it is not known."
     )
+    uri: str = Field(description="Of the resource that is its text.")
     copies: list[str] = Field(description="Ids of equal documents elsewhere.")
     sentences: list[Sentence] = Field(description="The most relevant sentences.")
 
@@ -149,7 +153,7 @@ def make_server(
     run_quick: Run | None = None,
     reading: Callable[[], int | None] = lambda: None,
 ) -> MCPServer:
-    """Return a server with the tools search, read and explain.
+    """Return a server with the tools search, read and explain, and documents as resources.
 
     searcher: what is searched. name: of the collection, for the agent. run: how a search or an
     explanation is done; one that takes longer than the time it gives is an error, a search is not
@@ -226,6 +230,19 @@ def make_server(
 
         return await _told((run_quick or run)(take))
 
+    @server.resource(
+        DOCUMENT_URI,
+        title="A document",
+        description="The text of a document that a search found.",
+        mime_type="text/plain",
+        security=ResourceSecurity(exempt_params={"doc_id"}),  # it is looked up, and is no path
+    )
+    async def document(doc_id: str) -> str:
+        def take(seconds: float | None, on_step: Callable[[], None]) -> str:
+            return _whole(_document(searcher, doc_id))
+
+        return await _told((run_quick or run)(take), ResourceError)
+
     if searcher.rankers:
 
         @server.tool(title="Find what a document says about a query", annotations=read_only)
@@ -286,13 +303,28 @@ def _part(document: Document, start: int, characters: int) -> DocumentText:
     )
 
 
-async def _told(work: Awaitable[T]) -> T:
-    """Tell the agent about errors, but not where files are; others are withheld by the server."""
+def _whole(document: Document) -> str:
+    """Return the text of a document; InputError if it is too long to be read at once."""
+    if len(document.contents) > MAX_CHARACTERS:
+        raise InputError(
+            "the document is too long for a resource",
+            wanted=f"at most {MAX_CHARACTERS:,} characters",
+            found=f"{len(document.contents):,}",
+            remedy="the tool read reads parts of it",
+        )
+    return document.contents
+
+
+async def _told(work: Awaitable[T], kind: type[Exception] = ToolError) -> T:
+    """Tell the agent about errors, but not where files are; others are withheld by the server.
+
+    kind: the error by which it is told.
+    """
     try:
         return await work
     except BirchbarkError as error:
         error.where, error.remedy = "", applicable(error.remedy, known=())
-        raise ToolError(str(error)) from error
+        raise kind(str(error)) from error
 
 
 def _found(hit: Hit) -> FoundDocument:
@@ -308,6 +340,7 @@ def _found(hit: Hit) -> FoundDocument:
         title=document.title,
         score=hit.score,
         probability=hit.probability,
+        uri=str(UriTemplate.parse(DOCUMENT_URI).expand({"doc_id": document.doc_id})),
         copies=list(hit.copies),
         sentences=sentences,
     )
