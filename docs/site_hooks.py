@@ -1,4 +1,4 @@
-"""How do help, HTTP requests, results and notebooks get into the site? By MkDocs hooks.
+"""How do help, HTTP requests, results, notebooks and llms.txt get into the site? By MkDocs hooks.
 
 The pages, and that of training/README.md, show the originals, so that they cannot differ from them.
 """
@@ -14,6 +14,7 @@ import http_reference
 import notebook_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 from birchbark.cli import group
@@ -80,6 +81,32 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if TRAINING in markdown:
         markdown = markdown.replace(TRAINING, (ROOT / "training" / "README.md").read_text())
     return markdown
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Keep the navigation, whose pages have their titles only when they have been read."""
+    config.extra["nav"] = nav
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write llms.txt, by which language models find the pages (llmstxt.org)."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for item in config.extra["nav"].items:
+        pages = [item] if isinstance(item, Page) else list(_pages(item))
+        heading = "Overview" if isinstance(item, Page) else str(item.title)
+        lines += [*([] if f"## {heading}" in lines else ["", f"## {heading}", ""])]
+        lines += [f"- [{page.title}]({page.url})" for page in pages]
+    (Path(config.site_dir) / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
+def _pages(section: Any) -> Iterator[Page]:
+    """Yield the pages of a section, and of those in it."""
+    for child in section.children:
+        if isinstance(child, Page):
+            yield child
+        else:
+            yield from _pages(child)
 
 
 def sections() -> Iterator[str]:

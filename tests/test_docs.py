@@ -42,6 +42,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+def test_language_models_find_every_page(site: Path) -> None:
+    """llms.txt lists each page of the site under its title; those of notebooks are pages, too."""
+    listed = re.findall(r"^- \[.+\]\((\S+\.html)\)$", (site / "llms.txt").read_text(), re.M)
+    assert all((site / path).is_file() for path in listed)
+    assert {"tutorial.html", "how-to/agents.html", "skill/SKILL.html"} <= set(listed)
+    assert "[None]" not in (site / "llms.txt").read_text()
+
+
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
     """A command and all below it, each with its full name."""
     yield path, command
