@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.static_embedding import token_vectors
-from birchbark.records import Ids
+from birchbark.records import Float32s, Ids
 from birchbark.score.precision import Precision
 
 BLOCK_TOKENS = 2_048  # whose vectors fit into the processor's cache
@@ -26,18 +26,23 @@ class StaticSession:
         *,
         precision: Precision = Precision.FP32,
     ) -> None:
-        """Read the table of token vectors, widened to float32; CheckpointError if it is damaged.
+        """Threads and precision are of no effect: there are no linear layers."""
+        self._checkpoint = checkpoint
 
-        threads, precision: of no effect; there are no linear layers.
+    @cached_property
+    def _table(self) -> Float32s:
+        """The token vectors (vocabulary, hidden), read at their first use; most searches need none.
+
+        CheckpointError if they are damaged.
         """
-        where = str(checkpoint.weights)
-        self._table = token_vectors(checkpoint.tensors(), checkpoint.config, where)
+        checkpoint = self._checkpoint
+        return token_vectors(checkpoint.tensors(), checkpoint.config, str(checkpoint.weights))
 
     def fingerprint(self, checkpoint: str) -> str:
         """See OnnxSession."""
         return hashlib.sha256(f"static {checkpoint}".encode()).hexdigest()
 
-    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> NDArray[np.float32]:
+    def run(self, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Float32s:
         """Return the unit vector of each input, float32 (n, hidden); zeros for an empty input.
 
         A vector does not depend on the other inputs.
