@@ -152,10 +152,18 @@ def _open_scorers(rankers: Sequence[Ranker]) -> None:
             ranker.scorer.open()
 
 
+def _files(index: Path) -> dict[str, Path]:
+    """Return the paths of documents' files, if a terminal can show links to them."""
+    if not sys.stdout.isatty():
+        return {}
+    from birchbark.pipeline.upkeep.folder_index import files_of
+
+    return files_of(index)
+
+
 def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:
     from birchbark.pipeline.answers.hit_fields import hit_fields
     from birchbark.pipeline.reading_summary import reading_summary
-    from birchbark.pipeline.upkeep.folder_index import files_of
     from birchbark.show.printable import printable_json
     from birchbark.show.terminal import show_hits
 
@@ -164,5 +172,4 @@ def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json:
         for hit in answer.hits:
             click.echo(printable_json(hit_fields(hit) | of_answer))
     else:
-        files = files_of(index) if sys.stdout.isatty() else {}
-        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers], files)
+        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers], _files(index))
