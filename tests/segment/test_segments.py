@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.records import Document
-from birchbark.segment.by_name import parse_segmenter, segmenter_name
 from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.passages import Passages
 from birchbark.segment.sections import sections
-from birchbark.segment.sentences import sentence_spans, sentences
+from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole
 from birchbark.segment.windows import Windows
 
@@ -73,33 +72,3 @@ def test_segments_cover_the_document(segmenter, title: str, text: str) -> None: 
     assert "".join(left).strip() == ""
     assert segments == sorted(segments, key=lambda s: s.start)
     assert all(s.text.endswith(contents[s.start : s.end]) for s in segments)
-
-
-@pytest.mark.parametrize("unit", ["\n", " \n", "!?", ".", ".)", "a", "a ", "Mr. ", '"'])
-def test_long_runs_take_no_quadratic_time(unit: str) -> None:
-    """200,000 equal characters are split quickly, and covered."""
-    text = unit * (200_000 // len(unit))
-    covered = sum(len(text[start:end].split()) for start, end in sentence_spans(text))
-    assert covered >= len(text.split())
-    segments = paragraphs(Document("d", {"text": text}))
-    assert sum(len(segment.text.split()) for segment in segments) == len(text.split())
-
-
-@pytest.mark.parametrize("name", ["passages", "windows", "paragraphs", "sections", "sentences"])
-def test_a_very_long_word_as_title_is_not_repeated(name: str) -> None:
-    """Segments would have the square of its characters, though it is a single word."""
-    document = Document("d", {"title": "t" * 2_000, "text": "A word.\n\n" * 500})
-    segments = parse_segmenter(name)(document)
-    assert sum(len(segment.text) for segment in segments) < 2 * len(document.contents)
-
-
-@given(TEXTS, TEXTS)
-def test_title_and_text_alone(title: str, text: str) -> None:
-    """Each is one segment with correct offsets, and its name round-trips."""
-    document = Document("d", {"title": title, "text": text})
-    for name, field in (("title", title), ("text", text)):
-        segmenter = parse_segmenter(name)
-        segments = segmenter(document)
-        assert [segment.text for segment in segments] == ([field] if field.strip() else [])
-        assert all(document.contents[s.start : s.end] == s.text for s in segments)
-        assert segmenter_name(segmenter) == name

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from birchbark.records import Document
+from birchbark.segment.paragraphs import paragraphs
 from birchbark.segment.sentences import sentence_spans, sentences
 
 CODE = "".join(f"    values[{i}] = compute({i}, scale=2)\n" for i in range(40))
@@ -64,3 +65,13 @@ def test_the_title_is_a_sentence_of_its_own() -> None:
     """It is one even without a full stop."""
     document = Document("d", {"title": "Birch canoe", "text": "It floats."})
     assert [s.text for s in sentences(document)] == ["Birch canoe", "It floats."]
+
+
+@pytest.mark.parametrize("unit", ["\n", " \n", "!?", ".", ".)", "a", "a ", "Mr. ", '"'])
+def test_long_runs_take_no_quadratic_time(unit: str) -> None:
+    """200,000 equal characters are split quickly, and covered."""
+    text = unit * (200_000 // len(unit))
+    covered = sum(len(text[start:end].split()) for start, end in sentence_spans(text))
+    assert covered >= len(text.split())
+    segments = paragraphs(Document("d", {"text": text}))
+    assert sum(len(segment.text.split()) for segment in segments) == len(text.split())

@@ -119,14 +119,6 @@ def test_stems_are_those_of_porters_paper(word: str, stem: str) -> None:
     assert porter(word) == porter(word.upper()) == (stem,)
 
 
-def test_the_stop_words_are_lucenes() -> None:
-    """33 words in lower case, removed by english and unstemmed, and by no other analyzer."""
-    assert len(LUCENE) == 33
-    text = " ".join(sorted(LUCENE)).title()
-    assert analyzer("english").terms(text) == analyzer("unstemmed").terms(text) == []
-    assert len(analyzer("porter").terms(text)) == len(analyzer("plain").terms(text)) == 33
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
