@@ -28,14 +28,14 @@ from birchbark.records import Document, Query, Run
 from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import ALL, AND, OR
-from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch, parse_vector_match
+from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from conftest import DOCUMENTS
 
-FIRST_STAGE, COSINE = CandidateScores.FIRST_STAGE, CandidateScores.COSINE
+FIRST_STAGE = CandidateScores.FIRST_STAGE
 QUERY = "birch river"
 NAMES = {document.doc_id for document in DOCUMENTS}
 
@@ -217,29 +217,6 @@ def test_errors(tmp_path: Path, directory: Path, bert: Callable[..., Path]) -> N
         engine(directory).rank("birch", 0)
     with pytest.raises(InputError, match="no document would be a candidate"):
         VectorMatch(0, None)
-
-
-def test_match_option() -> None:
-    """parse_vector_match accepts the values of --match and refuses others."""
-    assert parse_vector_match("", COSINE) == VectorMatch()
-    assert not parse_vector_match("", FIRST_STAGE).used
-    assert parse_vector_match("and", COSINE) == VectorMatch(0, AND)
-    assert not parse_vector_match("and", FIRST_STAGE).used
-    assert parse_vector_match("nearest:100", FIRST_STAGE) == VectorMatch(100, None, FIRST_STAGE)
-    assert parse_vector_match("nearest:100+or", COSINE) == VectorMatch(100, OR)
-    assert parse_vector_match("nearest", FIRST_STAGE) == VectorMatch(None, None, FIRST_STAGE)
-    assert parse_vector_match("nearest+or", FIRST_STAGE) == HYBRID
-    for wrong in (
-        "ann",
-        "nearest5",
-        "nearest:",
-        "nearest:x",
-        "nearest:5+",
-        "nearest:5+xor",
-        "near",
-    ):
-        with pytest.raises(InputError, match=r"unknown match '.*number, nearest or nearest:COUNT"):
-            parse_vector_match(wrong, COSINE)
 
 
 def test_commands(tmp_path: Path, directory: Path) -> None:
