@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from attached_words import SCHEMA, TWICE, assert_rows, attachment, words_in, words_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_attachments import SCHEMA, TWICE, assert_rows, attachment, words_in, words_of
 
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index import attachment_writer

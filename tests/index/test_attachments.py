@@ -2,83 +2,25 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from attached_words import SCHEMA, TWICE, assert_rows, attachment, words_in, words_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.errors import ArtifactError, InputError
-from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, RowForm, Rows
-from birchbark.index.attachment_writer import RowWriter
+from birchbark.index.attachment_schema import Rows
 from birchbark.index.build_index import build_index
-from birchbark.index.describe import describe
 from birchbark.index.index import Index
 from birchbark.index.layout import Manifest
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from conftest import DOCUMENTS, WORDS
-
-ARRAYS = {
-    "spans": RowForm("int32", (2,)),
-    "lengths": RowForm("int32"),
-    "bytes": RowForm("uint8"),
-    "halves": RowForm("float16", (3,)),
-}
-SCHEMA = AttachmentSchema({"made of": "words", "times": 1}, ARRAYS)
-TWICE = replace(SCHEMA, config={"made of": "words", "times": 2})
-
-
-def words_of(times: int = 1) -> Callable[[Sequence[Document]], list[Rows]]:
-    """Return a function that computes the span, length · `times`, bytes and halves of each word."""
-
-    def compute(documents: Sequence[Document]) -> list[Rows]:
-        return [words_in(document, times) for document in documents]
-
-    return compute
-
-
-def words_in(document: Document, times: int = 1) -> Rows:
-    words = document.text.split()
-    ends = np.cumsum([len(word) + 1 for word in words]).astype(np.int32)
-    lengths = np.array(list(map(len, words)), np.int32)
-    return {
-        "bytes": np.frombuffer("".join(words).encode(), np.uint8),
-        "halves": np.repeat(lengths[:, None] / 2, 3, axis=1).astype(np.float16),
-        "lengths": lengths * np.int32(times),
-        "spans": np.stack([ends - 1 - lengths, ends - 1], axis=1),
-    }
-
-
-def attachment(where: Path | Index, name: str = "words") -> Attachment:
-    opened = (where if isinstance(where, Index) else Index(where)).attachment(name)
-    assert opened is not None
-    return opened
-
-
-def assert_rows(actual: Rows | None, expected: Rows) -> None:
-    """Assert that arrays and dtypes are equal."""
-    assert actual is not None
-    assert actual.keys() == expected.keys()
-    for name, values in expected.items():
-        assert actual[name].dtype == values.dtype
-        assert actual[name].tolist() == values.tolist()
-
-
-def refuse(documents: Sequence[Document]) -> Iterable[Rows]:
-    raise AssertionError(f"asked for {[d.doc_id for d in documents]}")
-
 
 IDS = st.sampled_from("abcdefgh")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -159,84 +101,6 @@ def test_any_history_gives_the_rows_of_a_new_attachment(
                 assert rows is None
 
 
-def test_a_merged_attachment_has_the_bytes_of_a_new_one(tmp_path: Path) -> None:
-    """This holds for any deletions and any number of folders before the merge."""
-    build_index(DOCUMENTS[:2], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.add(Document("gone", {"text": "zeppelin"}))
-        writer.attach("words", SCHEMA, words_of(), commit_every=1)
-        for document in DOCUMENTS[2:]:
-            writer.add(document)
-        writer.attach("words", SCHEMA, words_of())
-        writer.delete("gone")
-        writer.merge()
-    build_index(DOCUMENTS, tmp_path / "fresh")
-    with IndexWriter(tmp_path / "fresh") as writer:
-        writer.attach("words", SCHEMA, words_of())
-    (ours,) = (tmp_path / "i").glob("part-*/attached-*")
-    (theirs,) = (tmp_path / "fresh").glob("part-*/attached-*")
-    files = sorted(path.name for path in ours.iterdir())
-    assert files == sorted(path.name for path in theirs.iterdir())
-    for name in files:
-        assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
-
-
-def test_many_folders_are_joined(tmp_path: Path) -> None:
-    """The many small folders of a part attached in small steps are joined."""
-    documents = [Document(f"d{n}", {"text": "bee " * n}) for n in range(25)]
-    build_index(documents, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of(), commit_every=2)
-    (folders,) = attachment(tmp_path / "i").folders
-    assert len(folders) == 1
-    for document, rows in zip(
-        documents, attachment(tmp_path / "i").rows([d.doc_id for d in documents]), strict=True
-    ):
-        assert_rows(rows, words_in(document))
-
-
-def test_rows_are_views_of_mapped_files(tmp_path: Path) -> None:
-    """Rows are not copied, and are read-only."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-    words = attachment(tmp_path / "i")
-    (rows,) = words.rows(["bees"])
-    assert rows is not None
-    for name, values in rows.items():
-        assert np.shares_memory(values, words.folders[0][0].values[name])
-        assert not values.flags.writeable
-
-
-def test_detaching_leaves_an_index_as_it_was(tmp_path: Path) -> None:
-    """Its manifest is the same but for the generation, and no folder of rows is left."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    before = json.loads((tmp_path / "i" / "manifest.json").read_text())
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-        assert list((tmp_path / "i").glob("part-*/attached-*"))
-        writer.detach("words")
-    after = json.loads((tmp_path / "i" / "manifest.json").read_text())
-    changed = {"generation", "checksum"}
-    assert {k: v for k, v in after.items() if k not in changed} == {
-        k: v for k, v in before.items() if k not in changed
-    }
-    assert not list((tmp_path / "i").glob("part-*/attached-*"))
-
-
-def test_manifest_with_attachments_round_trips(tmp_path: Path) -> None:
-    """A manifest is read as it was written; tuples in a config come back as lists."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    schema = replace(SCHEMA, config={"windows": (150, 50), "model": None})
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", schema, words_of())
-        writer.attach("words", schema, refuse)
-        assert writer.attachments["words"].config == {"windows": [150, 50], "model": None}
-    manifest = Manifest.read(tmp_path / "i")
-    manifest.write(tmp_path)
-    assert Manifest.read(tmp_path) == manifest
-
-
 def test_attachments_are_independent(tmp_path: Path) -> None:
     """This holds even if the name of one resembles the folder of another."""
     build_index(DOCUMENTS, tmp_path / "i")
@@ -308,7 +172,7 @@ CHANGES = """
 import sys
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
-from tests.index.test_attachments import SCHEMA, TWICE, words_of
+from tests.index.attached_words import SCHEMA, TWICE, words_of
 
 with IndexWriter(sys.argv[1]) as writer:
     for step in range(25):
@@ -339,259 +203,6 @@ def test_an_index_can_be_opened_at_any_time(tmp_path: Path) -> None:
     assert {1, 2} <= {times for _, times in seen}
 
 
-def test_a_failed_computation_keeps_committed_rows(tmp_path: Path) -> None:
-    """The next call continues from there; before the first commit, the old rows remain."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-        with pytest.raises(AssertionError, match="canoe"):
-            writer.attach("words", TWICE, refuse)
-        assert attachment(tmp_path / "i").schema == SCHEMA
-
-        def twice(documents: Sequence[Document]) -> list[Rows]:
-            return words_of(2)(documents) if documents[0].doc_id != "engine" else [*refuse([])]
-
-        with pytest.raises(AssertionError):
-            writer.attach("words", TWICE, twice, commit_every=1)
-        assert writer.missing_rows() == {"words": 2}
-        computed = []
-        compute = lambda d: [computed.append(d[0].doc_id), *words_of(2)(d)][1:]  # noqa: E731
-        writer.attach("words", TWICE, compute)
-    assert computed == ["engine"]
-    assert find_damage(tmp_path / "i") == []
-
-
-def test_a_failed_copy_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk is full while folders are joined or parts merged, and has room again later."""
-
-    def full(writer: RowWriter) -> RowFolderEntry:
-        if len(writer._docs) == 2 and len(writer._docs[1]) > 1:
-            raise OSError(errno.ENOSPC, "no space left")
-        return real(writer)
-
-    real = RowWriter.close
-    documents = [Document(f"d{n}", {"text": "bee " * n}) for n in range(12)]
-    build_index(documents, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        for step in (
-            lambda: writer.attach("words", SCHEMA, words_of(), commit_every=1),
-            lambda: (writer.delete("d0"), writer.merge()),
-        ):
-            with monkeypatch.context() as patch, pytest.raises(OSError, match="no space"):
-                patch.setattr(RowWriter, "close", full)
-                step()
-            folders = Manifest.read(tmp_path / "i").parts[0].attached["words"]
-            assert len(list((tmp_path / "i").glob("part-*/attached-*"))) == len(folders)
-            assert find_damage(tmp_path / "i") == []
-            step()
-    rows_of_documents = attachment(tmp_path / "i").rows([d.doc_id for d in documents[1:]])
-    for document, rows in zip(documents[1:], rows_of_documents, strict=True):
-        assert_rows(rows, words_in(document))
-
-
-def test_batches_are_bounded_and_reported(tmp_path: Path) -> None:
-    """Documents and characters in a batch are limited, so memory does not depend on the index."""
-    documents = [Document(f"d{n:04}", {"text": "bee " * (n % 3)}) for n in range(700)]
-    long = [Document(f"l{n}", {"text": "honey " * 500_000}) for n in range(4)]
-    build_index([*documents, *long], tmp_path / "i")
-    sizes, reported = list[int](), list[int]()
-
-    def compute(documents: Sequence[Document]) -> list[Rows]:
-        sizes.append(len(documents))
-        return [words_in(Document(d.doc_id, {"text": d.text[:9]})) for d in documents]
-
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, compute, reported.append)
-    assert sum(sizes) == sum(reported) == 704
-    assert max(sizes) <= 256
-    assert sizes[-3:] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            [],
-            r"attachment words: wrong number of results: .*rows for 1 documents, found 0",
-        ),
-        ([{}], r"document canoe: wrong arrays: expected \['bytes'"),
-        (
-            [words_in(DOCUMENTS[0]) | {"spans": np.zeros((2, 3), np.int32)}],
-            r"canoe: rows of spans .* expected int32 \(rows, 2\), found int32 \(2, 3\)",
-        ),
-        (
-            [words_in(DOCUMENTS[0]) | {"bytes": np.zeros(3)}],
-            r"canoe: rows of bytes .* expected uint8 \(rows\), found float64 \(3,\)",
-        ),
-        (
-            [words_in(DOCUMENTS[0]) | {"bytes": np.array(1, np.uint8)}],
-            r"canoe: rows of bytes have the wrong form: expected uint8 \(rows\), found uint8 \(\)",
-        ),
-    ],
-)
-def test_rows_of_the_wrong_form_are_refused(tmp_path: Path, rows: list[Rows], message: str) -> None:
-    """The error names document and array; the index is unchanged."""
-    build_index(DOCUMENTS[:1], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer, pytest.raises(InputError, match=message):
-        writer.attach("words", SCHEMA, lambda documents: rows)
-    assert Index(tmp_path / "i").attachments == {}
-    assert not list((tmp_path / "i").glob("part-*/attached-*"))
-
-
-@pytest.mark.parametrize(
-    ("name", "schema", "message"),
-    [
-        ("../up", SCHEMA, "invalid name"),
-        ("", SCHEMA, "invalid name"),
-        ("words", replace(SCHEMA, arrays={}), "at least one array"),
-        ("words", replace(SCHEMA, arrays={"A": RowForm("int8")}), "invalid name"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("object")}), "unsupported row form"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("words")}), "unsupported row form"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm(">i4")}), "unsupported row form"),
-        ("words", replace(SCHEMA, arrays={"a": RowForm("int8", (0,))}), "unsupported row form"),
-        ("words", replace(SCHEMA, config={"a": {1, 2}}), "config is not JSON"),
-        ("words", replace(SCHEMA, config={"a": float("nan")}), "config is not JSON"),
-    ],
-)
-def test_invalid_names_and_schemas_are_refused(
-    tmp_path: Path, name: str, schema: AttachmentSchema, message: str
-) -> None:
-    """Nothing is computed before the error."""
-    build_index(DOCUMENTS[:1], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer, pytest.raises(InputError, match=message):
-        writer.attach(name, schema, refuse)
-
-
-def test_unknown_names_and_documents_are_reported(tmp_path: Path) -> None:
-    """Reading an unknown attachment gives None; detaching it raises InputError."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        with pytest.raises(
-            InputError, match=r"no attachment 'words'.*the index has no attachments"
-        ):
-            writer.detach("words")
-        writer.attach("words", SCHEMA, words_of())
-        with pytest.raises(InputError, match=r"no attachment 'vectors'.*the index has words"):
-            writer.detach("vectors")
-    assert Index(tmp_path / "i").attachment("vectors") is None
-    with pytest.raises(InputError, match="no document nessie"):
-        attachment(tmp_path / "i").rows(["canoe", "nessie"])
-
-
-def test_an_empty_index_has_complete_attachments(tmp_path: Path) -> None:
-    """Documents added later have no rows."""
-    build_index(DOCUMENTS[:1], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.delete("canoe")
-        writer.attach("words", SCHEMA, refuse)
-        assert writer.missing_rows() == {}
-        writer.add(DOCUMENTS[1])
-        writer.commit()
-        assert writer.missing_rows() == {"words": 1}
-    assert attachment(tmp_path / "i").rows(["bees"]) == [None]
-
-
-def test_stats_show_attachments(tmp_path: Path) -> None:
-    """The description shows their config, their number of documents, and their size."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-        writer.add(Document("new", {"text": "bee"}))
-    figures = describe(Index(tmp_path / "i"))
-    assert figures["attachment words: made by"] == '{"made of": "words", "times": 1}'
-    assert "spans int32 (rows, 2)" in str(figures["attachment words: arrays"])
-    assert figures["attachment words: documents"] == 5
-    assert figures["attachment words: MB"] == "0.0"
-
-
-def damaged(directory: Path) -> Iterable[Path]:
-    """Damage each attached file in turn: change each byte, cut off the last, remove the file."""
-    for file in sorted(directory.glob("part-*/attached-*/*")):
-        intact = file.read_bytes()
-        for at in range(len(intact)):
-            file.write_bytes(intact[:at] + bytes([intact[at] ^ 0x41]) + intact[at + 1 :])
-            yield file
-        file.write_bytes(intact[:-1])
-        yield file
-        file.unlink()
-        yield file
-        file.write_bytes(intact)
-
-
-@pytest.mark.parametrize("covered", ["all", "some"])
-def test_damage_never_returns_wrong_rows(tmp_path: Path, covered: str) -> None:
-    """With one wrong byte, reading gives the right rows, none, or an error; verify finds it."""
-    build_index(DOCUMENTS[:3], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-        if covered == "some":
-            writer.add(DOCUMENTS[3])
-            writer.merge()
-    errors = 0
-    for file in damaged(tmp_path / "i"):
-        (line,) = find_damage(tmp_path / "i")
-        assert str(file.parent) in line
-        index = Index(tmp_path / "i")  # the rest of the index is usable
-        for document in DOCUMENTS[:3]:
-            try:
-                (rows,) = attachment(index).rows([document.doc_id])
-            except ArtifactError as error:
-                assert "attached-words" in str(error)
-                errors += 1
-            else:
-                if rows is not None:
-                    assert_rows(rows, words_in(document))
-    assert errors > 500
-    assert find_damage(tmp_path / "i") == []
-
-
-def test_damage_is_detected_after_a_merge(tmp_path: Path) -> None:
-    """Merging copies damaged rows without reading them; they are still refused afterwards."""
-    build_index(DOCUMENTS, tmp_path / "intact")
-    with IndexWriter(tmp_path / "intact") as writer:
-        writer.attach("words", SCHEMA, words_of())
-    errors = 0
-    for name in ("docs.npy", "starts.npy", "checks.npy", "rows.bytes"):
-        for back in range(1, 16, 2):
-            shutil.copytree(tmp_path / "intact", tmp_path / "i")
-            (file,) = (tmp_path / "i").glob(f"part-*/attached-*/{name}")
-            data = bytearray(file.read_bytes())
-            data[-back] ^= 1
-            file.write_bytes(data)
-            try:
-                with IndexWriter(tmp_path / "i") as writer:
-                    writer.delete("canoe")
-                    writer.merge()
-                for document in DOCUMENTS[1:]:
-                    (rows,) = attachment(tmp_path / "i").rows([document.doc_id])
-                    if rows is not None:
-                        assert_rows(rows, words_in(document))
-            except ArtifactError:
-                errors += 1
-            shutil.rmtree(tmp_path / "i")
-    assert errors > 20
-
-
-def test_a_damaged_attachment_can_be_detached(tmp_path: Path) -> None:
-    """The error suggests it. Until then, documents can still be added and found."""
-    build_index(DOCUMENTS[:2], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.attach("words", SCHEMA, words_of())
-    (file,) = (tmp_path / "i").glob("part-*/attached-*/starts.npy")
-    file.write_bytes(b"not an array")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.add(DOCUMENTS[2])
-        with pytest.raises(ArtifactError, match=r"damaged attachment.*detach and attach"):
-            writer.merge()
-        with pytest.raises(ArtifactError, match="damaged attachment"):
-            writer.attach("words", SCHEMA, words_of())
-        writer.detach("words")
-        writer.merge()
-        writer.attach("words", SCHEMA, words_of())
-    assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees", "bridge"]
-    assert find_damage(tmp_path / "i") == []
-
-
 AT_EVERY_FSYNC = """
 import os, shutil, signal, sys
 from pathlib import Path
@@ -600,7 +211,7 @@ from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from dataclasses import replace
-from tests.index.test_attachments import ARRAYS, SCHEMA, TWICE, words_in
+from tests.index.attached_words import ARRAYS, SCHEMA, TWICE, words_in
 
 FEW = {"lengths": ARRAYS["lengths"]}  # fewer files, fewer fsyncs
 ONCE, TWICE = replace(SCHEMA, arrays=FEW), replace(TWICE, arrays=FEW)
