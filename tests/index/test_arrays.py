@@ -46,3 +46,12 @@ def test_damaged_heads_and_lengths_are_errors(tmp_path: Path) -> None:
         (tmp_path / "b.npy").write_bytes(content)
         with pytest.raises((ValueError, TypeError)):
             map_array(tmp_path / "b.npy")
+
+
+def test_an_array_of_an_impossible_type_is_damage(tmp_path: Path) -> None:
+    """The error is that of any other damage to the head."""
+    save_array(tmp_path / "a.npy", np.arange(4, dtype="<u4"))
+    raw = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(raw.replace(b"<u4", b"<e4"))
+    with pytest.raises(ValueError, match="no valid header"):
+        map_array(tmp_path / "a.npy")

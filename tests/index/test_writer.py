@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,25 +97,6 @@ def test_many_commits_leave_few_parts(tmp_path: Path) -> None:
     index = Index(tmp_path / "i")
     assert len(index.parts) < 30
     assert_equal(index, build_index([DOCUMENTS[0], *documents], tmp_path / "fresh"))
-
-
-def test_a_merged_index_has_the_bytes_of_a_new_one(tmp_path: Path) -> None:
-    """Its files do not depend on its history."""
-    build_index(DOCUMENTS[:2], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.add(Document("gone", {"text": "zeppelin"}))
-        writer.commit()
-        for document in DOCUMENTS[2:]:
-            writer.add(document)
-        writer.delete("gone")
-        writer.merge()
-    rebuilt = build_index(DOCUMENTS, tmp_path / "fresh")
-    ours, theirs = Index(tmp_path / "i").parts[0].name, rebuilt.parts[0].name
-    files = [p for p in (tmp_path / "fresh" / theirs).rglob("*") if p.is_file()]
-    assert len(files) > 10
-    for file in files:
-        twin = tmp_path / "i" / ours / file.relative_to(tmp_path / "fresh" / theirs)
-        assert twin.read_bytes() == file.read_bytes(), file.name
 
 
 def test_nothing_is_visible_before_the_commit(tmp_path: Path) -> None:
@@ -220,43 +200,6 @@ def test_writing_requires_an_index(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_damage_is_located(tmp_path: Path) -> None:
-    """One changed byte in any file, including the list of deletions, is found."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        writer.delete("canoe")
-    assert find_damage(tmp_path / "i") == []
-    files = [p for p in (tmp_path / "i").glob("part-*/**/*") if p.is_file()]
-    for file in files:
-        intact = file.read_bytes()
-        at = len(intact) // 2
-        file.write_bytes(intact[:at] + bytes([intact[at] ^ 1]) + intact[at + 1 :])
-        (line,) = find_damage(tmp_path / "i")
-        assert ("deletions" if "deleted" in file.name else "part-") in line
-        file.write_bytes(intact)
-    assert find_damage(tmp_path / "i") == []
-
-
-def test_a_renamed_file_is_located(tmp_path: Path) -> None:
-    """Its contents alone would have the right checksum."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    (file,) = (tmp_path / "i").glob("part-*/lengths.npy")
-    file.rename(file.with_name("lengths2.npy"))
-    (line,) = find_damage(tmp_path / "i")
-    assert "lengths.npy" in line
-
-
-@pytest.mark.parametrize("name", ["../other", "part-1/..", "/tmp", "part-000001-000\n", ""])
-def test_a_manifest_names_no_folder_elsewhere(tmp_path: Path, name: str) -> None:
-    """Otherwise a writer might delete it."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    manifest = Manifest.read(tmp_path / "i")
-    replace(manifest, parts=(replace(manifest.parts[0], name=name),)).write(tmp_path / "i")
-    for open_index in (Index, IndexWriter):
-        with pytest.raises(ArtifactError, match="is not the name of a part"):
-            open_index(tmp_path / "i")
-
-
 def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
     """Files, folders and links are removed, but not what a link leads to."""
     build_index(DOCUMENTS, tmp_path / "i")
@@ -280,17 +223,6 @@ def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
     assert not any(os.path.lexists(path) for path in leftovers)
     assert (kept / "file").exists()
     assert find_damage(tmp_path / "i") == []
-
-
-def test_a_part_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    """The error is a sentence that says what to do."""
-    build_index(DOCUMENTS, tmp_path / "i")
-    (part,) = (tmp_path / "i").glob("part-*")
-    part.rename(tmp_path / "part")
-    part.symlink_to(tmp_path / "part")
-    with pytest.raises(ArtifactError, match=r"part-.*is a symbolic link.*move the folder"):
-        Index(tmp_path / "i")
-    assert len(find_damage(tmp_path / "i")) == 1
 
 
 def test_only_the_last_update_of_a_document_is_found(tmp_path: Path) -> None:
