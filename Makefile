@@ -36,7 +36,7 @@ test: .venv/ready-test .venv/ready-model
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests/train studies/tests/train tests/device \
 	  tests/adapters tests/cluster tests/cli/test_train_command.py tests/pipeline/test_pair_scorer.py tests/score/test_transformers.py \
-	  tests/score/test_static_embedding.py tests/benchmarks/test_training_gpu.py tests/test_arguments.py tests/test_notebooks.py
+	  tests/score/test_static_session.py tests/benchmarks/test_training_gpu.py tests/test_arguments.py tests/test_notebooks.py
 
 .venv-train/ready: pyproject.toml studies/pyproject.toml
 	$(PYTHON) -m venv .venv-train

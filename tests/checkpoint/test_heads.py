@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from birchbark.checkpoint.heads import Pooling, parse_pooling
-from birchbark.errors import InputError
+from birchbark.checkpoint.heads import (
+    PARADE_AGGREGATIONS,
+    POOLING_MODES,
+    Parade,
+    Pooling,
+    parse_pooling,
+)
+from birchbark.errors import CheckpointError, InputError
 
 
 @pytest.mark.parametrize(
@@ -27,3 +33,13 @@ def test_invalid_poolings(text: str) -> None:
     """The message shows a valid example."""
     with pytest.raises(InputError, match=r"unknown pooling.*cls, mean, max or tokens.*mean:6"):
         parse_pooling(text)
+
+
+def test_a_head_has_a_known_name() -> None:
+    """Every name of the tables is accepted, any other is not."""
+    assert [Pooling(mode).mode for mode in (*POOLING_MODES, "tokens")]
+    assert [Parade((), "out", name).aggregation for name in PARADE_AGGREGATIONS]
+    with pytest.raises(CheckpointError, match="unsupported pooling: expected cls or mean or max"):
+        Pooling("lasttoken")
+    with pytest.raises(CheckpointError, match="unsupported aggregation: expected avg or max or"):
+        Parade((), "out", "mean")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged_models import load
 from safetensors.numpy import save_file
 
 from birchbark.checkpoint.checkpoint import Checkpoint
@@ -232,3 +233,26 @@ def test_fingerprints_tell_the_pooling_of_a_cross_encoder(bert: Bert, tmp_path: 
         save_file(tensors, copy / "2_Dense" / "model.safetensors")
         prints.add(Checkpoint.open(copy).fingerprint)
     assert len(prints) == 2
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        [7],
+        [{"path": "x"}],
+        [{"type": "a.Transformer", "path": "/etc"}],
+        [{"type": "a.Transformer", "path": "../.."}],
+        [{"type": "a.Transformer", "path": ["x"]}],
+        *(
+            [{"type": "sentence_transformers.models.Transformer", "path": path}]
+            for path in ("9" * 1000, "a\0b", "\ud800")
+        ),
+        {"type": "a.Transformer"},
+    ],
+)
+def test_invalid_lists_of_modules(bert: Bert, modules: Any) -> None:
+    """A module's path must not lead out of the directory, and be one that a folder can have."""
+    directory = bert()
+    (directory / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match=str(directory)):
+        load(directory)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from zoo import FAMILIES, write_family
 
@@ -18,7 +16,6 @@ from birchbark.checkpoint.quantize import quantize_model
 from birchbark.checkpoint.weights import read_tensors
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.load_scorer import load_scorer
-from birchbark.score.precision_check import check_precisions, kendall
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import OnnxSession
 
@@ -80,47 +77,6 @@ def test_the_quantized_directory_is_complete(bert: Bert, tmp_path: Path) -> None
         quantize_model(directory, 4, tmp_path / "other")
 
 
-def test_bfloat16_is_read(bert: Bert) -> None:
-    """Many published models are stored in it; it is the upper half of float32."""
-    path = bert(labels=1) / "model.safetensors"
-    stored = load_file(path)
-    rounded = {n: (v.view(np.uint32) & 0xFFFF0000).view(np.float32) for n, v in stored.items()}
-    _write_bfloat16(rounded, path)
-    tensors = read_tensors(path, "")
-    assert tensors.keys() == rounded.keys()
-    assert all(np.array_equal(tensors[n], rounded[n]) for n in rounded)
-    assert np.isfinite(score_texts(load_scorer(path.parent), "bee", TEXTS)).all()
-
-
-def _write_bfloat16(tensors: dict[str, np.ndarray], path: Path) -> None:
-    import json
-
-    header, data = {}, b""
-    for name, value in tensors.items():
-        half = (value.view(np.uint32) >> 16).astype("<u2").tobytes()
-        offsets = [len(data), len(data) + len(half)]
-        header[name] = {"dtype": "BF16", "shape": value.shape, "data_offsets": offsets}
-        data += half
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-
-
-def test_int8_without_valid_scales_is_rejected(bert: Bert, tmp_path: Path) -> None:
-    """Scales may be missing, of another shape, or not finite."""
-    quantize_model(bert(labels=1), 8, tmp_path / "small")
-    path = tmp_path / "small" / "model.safetensors"
-    stored = load_file(path)
-    name = "bert.pooler.dense.weight"
-    scale = stored[name + ".scale"]
-    for bad in (None, scale[:-1], np.full_like(scale, np.nan)):
-        changed = {n: v for n, v in stored.items() if n != name + ".scale"}
-        if bad is not None:
-            changed[name + ".scale"] = np.ascontiguousarray(bad)
-        save_file(changed, path)
-        with pytest.raises(CheckpointError, match=rf"int8 weights {name} without their scales"):
-            load_scorer(tmp_path / "small")
-
-
 def test_weights_too_large_for_float16_are_rejected(bert: Bert, tmp_path: Path) -> None:
     """Such weights would become infinite; 8 bits can store them, with a scale per row."""
     path = bert(labels=1) / "model.safetensors"
@@ -133,30 +89,8 @@ def test_weights_too_large_for_float16_are_rejected(bert: Bert, tmp_path: Path) 
     quantize_model(path.parent, 8, tmp_path / "small")
 
 
-def test_every_precision_is_checked(bert: Bert) -> None:
-    """fp32 comes first and agrees with itself."""
-    rows = list(check_precisions(bert(labels=1), {"short": [("birch", TEXTS), ("bee", TEXTS)]}))
-    assert [row.name.split()[-1] for row in rows] == ["fp32", "bits", "bits", "arithmetic"]
-    assert (rows[0].tau, rows[0].difference) == (1, 0)
-    assert rows[2].megabytes < rows[1].megabytes < rows[0].megabytes
-    for row in rows:
-        assert row.speed["short"] > 0
-        assert 0 <= row.difference < 0.3
-
-
 def test_encoders_without_a_head_are_quantized(tmp_path: Path) -> None:
     """Their pooling is chosen when they are opened."""
     directory = write_family(tmp_path / "bare", "distilbert", None)
     quantize_model(directory, 8, tmp_path / "small")
     assert load_scorer(tmp_path / "small", pooling=Pooling("mean"))
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12))
-def test_tau_is_scipys(pairs: list[tuple[int, int]]) -> None:
-    """Our Kendall's τ-b equals scipy's, with ties."""
-    from scipy.stats import kendalltau
-
-    one, other = (np.array(side, np.float32) for side in zip(*pairs, strict=True))
-    expected = kendalltau(one, other).statistic
-    if np.isfinite(expected):
-        assert kendall(one, other) == pytest.approx(expected)

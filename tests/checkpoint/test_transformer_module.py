@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from damaged_models import Bert, load
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.checkpoint.transformer_module import tokenizer_states_length
+from birchbark.errors import CheckpointError
 from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 
@@ -57,3 +60,12 @@ def test_default_models_read_what_their_encoder_can(name: str) -> None:
     """So scores that were stored before lengths were read remain valid."""
     directory = locate(name)
     assert not tokenizer_states_length(directory, Checkpoint.open(directory).config)
+
+
+@pytest.mark.parametrize("length", ["x", -1, 0, 2, 1.5, [64], True], ids=str)
+def test_invalid_maximum_lengths(bert: Bert, length: Any) -> None:
+    """Wrong types, and lengths that leave no room for text, are rejected."""
+    directory = bert()
+    (directory / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": length}))
+    with pytest.raises(CheckpointError, match=r"max_seq_length|too short for any text"):
+        load(directory)

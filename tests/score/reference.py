@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from conftest import VOCABULARY, WORDS
+
 Array = NDArray[np.float64]
 erf = np.vectorize(math.erf)
+Bert = Callable[..., Path]
+SENTENCES = [" ".join(random.Random(i).choices(WORDS, k=1 + i % 12)) for i in range(60)]
+QUERY = "birch canoe"
 
 
 class Reference:
@@ -62,3 +69,8 @@ class Reference:
     def logits(self, ids: list[int], types: list[int]) -> Array:
         pooled = np.tanh(self.linear(self.encode(ids, types)[0], "pooler.dense"))
         return self.linear(pooled, "classifier")
+
+
+def ids(text: str) -> list[int]:
+    """Return token ids; every word is a token of the tiny vocabulary."""
+    return [VOCABULARY.index(word) for word in text.split()]

@@ -9,15 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from zoo import FAMILIES, write_family
+from zoo import FAMILIES, IDS, TYPES, write_family
 
 from birchbark import defaults
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.locate import locate
-from birchbark.checkpoint.weights import quantize_rows
 from birchbark.score import int8_graph
 from birchbark.score.int8_graph import max_int8_weight
 from birchbark.score.load_scorer import load_scorer
@@ -28,9 +25,6 @@ from birchbark.score.session import OnnxSession
 Bert = Callable[..., Path]
 INT8 = Precision.INT8
 ON_CPU = [precision for precision in Precision if precision.runs_on_cpu]
-RANDOM = np.random.default_rng(7)
-IDS = [RANDOM.integers(5, 25, n).tolist() for n in (3, 9, 9, 17, 31, 32, 9, 31)]
-TYPES = [[0] * (len(i) // 2) + [1] * (len(i) - len(i) // 2) for i in IDS]
 
 
 @pytest.mark.parametrize("pooling", [None, Pooling("mean"), Pooling("max"), Pooling("cls", 1)])
@@ -109,15 +103,3 @@ def test_processors_that_would_saturate_get_smaller_weights(
     session = OnnxSession(checkpoint, precision=INT8)
     exact = OnnxSession(checkpoint).run(IDS, TYPES)
     np.testing.assert_allclose(session.run(IDS, TYPES), exact, atol=0.1 * np.abs(exact).max())
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([64, 127]))
-def test_rounded_weights_are_within_half_a_step(seed: int, max_value: int) -> None:
-    """The rounding error is at most half of a row's scale; a row of zeros stays zero."""
-    rng = np.random.default_rng(seed)
-    weight = rng.normal(size=(5, 7)).astype(np.float32) * rng.lognormal(0, 3, (5, 1))
-    weight = weight.astype(np.float32)
-    weight[2] = 0
-    quantized, scale = quantize_rows(weight, max_value)
-    assert np.abs(quantized.astype(int)).max() <= max_value
-    assert (np.abs(quantized * scale[:, None] - weight) <= 0.501 * scale[:, None]).all()

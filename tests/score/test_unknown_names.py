@@ -8,21 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from birchbark.checkpoint.heads import PARADE_AGGREGATIONS, POOLING_MODES, Parade, Pooling
 from birchbark.errors import CheckpointError
 from birchbark.score.graph import pool
 from birchbark.score.parade import PassageAggregator
 from birchbark.train.network import Network
-
-
-def test_a_head_has_a_known_name() -> None:
-    """Every name of the tables is accepted, any other is not."""
-    assert [Pooling(mode).mode for mode in (*POOLING_MODES, "tokens")]
-    assert [Parade((), "out", name).aggregation for name in PARADE_AGGREGATIONS]
-    with pytest.raises(CheckpointError, match="unsupported pooling: expected cls or mean or max"):
-        Pooling("lasttoken")
-    with pytest.raises(CheckpointError, match="unsupported aggregation: expected avg or max or"):
-        Parade((), "out", "mean")
 
 
 def test_ranking_and_training_refuse_the_same_poolings() -> None:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from reference import erf
 from safetensors.numpy import load_file, save_file
 
-from conftest import VOCABULARY
+from birchbark.score.embedding import EmbeddingScorer
+from birchbark.score.load_scorer import load_scorer
+from conftest import VOCABULARY, write_static
 
 Array = NDArray[np.float64]
 
@@ -276,3 +278,23 @@ def give_tokenizer(directory: Path, family: str) -> None:
     if family == "albert":
         stated |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     (directory / "tokenizer_config.json").write_text(json.dumps(stated))
+
+
+# Inputs for the models of `write_family`: token ids and types.
+RANDOM = np.random.default_rng(7)
+IDS = [RANDOM.integers(5, 25, n).tolist() for n in (3, 9, 9, 17, 31, 32, 9, 31)]
+TYPES = [[0] * (len(i) // 2) + [1] * (len(i) - len(i) // 2) for i in IDS]
+
+# A static embedding.
+TABLE = np.random.default_rng(3).normal(size=(len(VOCABULARY), 8)).astype(np.float32)
+TEXTS = ["the birch bark canoe", "bees dance . dance !", "unknown river", "stone", ""]
+
+
+def write_table(folder: Path, name: str = "embedding.weight") -> Path:
+    return write_static(folder, TABLE, name)
+
+
+def load_table(folder: Path) -> EmbeddingScorer:
+    scorer = load_scorer(folder)
+    assert isinstance(scorer, EmbeddingScorer)
+    return scorer

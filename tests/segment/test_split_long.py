@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_segments import TEXTS
 
-from birchbark.records import Document, Ids
+from birchbark.records import Document, Ids, Segment
+from birchbark.score.load_scorer import load_scorer
 from birchbark.segment import split_long as split_long_module
 from birchbark.segment.sentences import sentences
 from birchbark.segment.split_long import split_long
@@ -65,3 +66,14 @@ def test_a_prepended_title_is_split_but_not_lost() -> None:
     chunks = [s for s, _ in split_long([window], 2, word_ids, word_spans)[0]]
     assert [p.text.split() for p in chunks] == [["one", "two"], ["three", "four"], ["five"]]
     assert document.contents[chunks[1].start : chunks[1].end].split() == ["three", "four"]
+
+
+@given(st.lists(st.text("abcé-日", min_size=1, max_size=40), min_size=1, max_size=30).map(" ".join))
+def test_chunks_fit_by_the_models_own_tokens(text: str) -> None:
+    """Splitting a word can add word pieces; each chunk is counted by itself."""
+    scorer = load_scorer()
+    segment = Segment("d", 0, len(text), text)
+    for token_budget in (3, 7, 20):
+        (chunks,) = split_long([segment], token_budget, scorer.encode, scorer.spans)
+        assert "".join(chunk.text for chunk, _ in chunks) == text
+        assert all(len(scorer.spans(chunk.text)) <= token_budget for chunk, _ in chunks)
