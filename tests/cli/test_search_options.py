@@ -163,6 +163,19 @@ def test_pages_of_the_evidence_are_told(here: Path) -> None:
     assert "p. 1" not in birchbark("search", "i", "birch", "--model", "model")[0]
 
 
+def test_hits_for_spreadsheets_and_notes(here: Path) -> None:
+    """Each form has the hits that are shown otherwise; two forms at once are refused."""
+    birchbark("index", "docs.jsonl", "--to", "i")
+    command = ("search", "i", "birch river", "--model", "model", "--top", "2")
+    ids = [json.loads(line)["doc_id"] for line in birchbark(*command, "--json")[0].splitlines()]
+    rows = birchbark(*command, "--csv")[0].splitlines()
+    assert [row.split(",")[:2] for row in rows[1:]] == [["1", ids[0]], ["2", ids[1]]]
+    notes = birchbark(*command, "--markdown")[0]
+    assert notes.startswith(f"## birch river\n\n1. **{ids[0]}**")
+    refused = birchbark(*command, "--csv", "--json", status=2)[1]
+    assert "--csv cannot be combined with --json" in refused
+
+
 def test_lines_of_the_evidence_are_told(here: Path) -> None:
     """Source code and text files have lines; a document with a title has none."""
     Path("notes").mkdir()

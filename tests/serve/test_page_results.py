@@ -208,3 +208,22 @@ def test_marks_of_markdown_are_not_shown(desk: Any) -> None:
     assert " ".join(shown.split()) == "a A 🌲 birch in the forest ls __init__ [1] (2) ## b"
     assert strong == "forest"
     assert desk.evaluate(drawn, ["text", text])[0] == f"`a` {text} ## b "
+
+
+def test_results_are_saved_as_files(desk: Any) -> None:
+    """Each form has the results that are shown."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    titles = [link.text_content() for link in desk.locator("#hits .title").all()]
+    desk.click("#details")
+    for kind, ending in (
+        ("text/csv", ".csv"),
+        ("text/markdown", ".md"),
+        ("application/json", ".json"),
+    ):
+        with desk.expect_download() as saved:
+            desk.click(f"#save button[data-type='{kind}']")
+        assert saved.value.suggested_filename == f"results{ending}"
+        text = saved.value.path().read_text()
+        assert len(titles) == 3
+        assert all(name in text for name in TEXTS)

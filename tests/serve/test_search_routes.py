@@ -270,6 +270,22 @@ def test_attention(client: Any) -> None:
     assert "do not fit into one input" in long.json()["message"]
 
 
+def test_hits_for_spreadsheets_and_notes(client: Any) -> None:
+    """The header Accept chooses the form, of both methods; a browser's gets JSON."""
+    service = client()
+    hits = service.post("/search", json={"query": QUERY}).json()["hits"]
+    for kind, begins in (("text/csv", "rank,doc_id,"), ("text/markdown", f"## {QUERY}\n\n1. **")):
+        for answer in (
+            service.post("/search", json={"query": QUERY}, headers={"accept": kind}),
+            service.get("/search", params={"q": QUERY}, headers={"accept": kind}),
+        ):
+            assert answer.headers["content-type"].startswith(kind)
+            assert answer.text.startswith(begins)
+            assert all(hit["doc_id"] in answer.text for hit in hits)
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    assert service.get("/search", params={"q": QUERY}, headers=browser).json()["hits"] == hits
+
+
 def test_metrics(client: Any) -> None:
     """Requests are counted by route and status, without ids or queries."""
     service = client()

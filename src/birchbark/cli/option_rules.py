@@ -29,6 +29,8 @@ NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other 
 }
 EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it excludes
     "all_ranked": ("negatives", "random_negatives"),
+    "as_csv": ("as_json", "as_markdown"),
+    "as_markdown": ("as_json",),
     "folds": ("fold_count",),
     "per_query": ("as_json", "grades"),
 }

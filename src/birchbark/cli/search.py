@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 )
 @option("--literal", is_flag=True, help="Take TEXT as it is: nothing in it is an operator.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per hit, each on a line.")
+@option("--csv", "as_csv", is_flag=True, help="Print the hits for a spreadsheet.")
+@option("--markdown", "as_markdown", is_flag=True, help="Print the hits for notes.")
 def command(
     index: Path,
     words: tuple[str, ...],
@@ -76,6 +78,8 @@ def command(
     budget: float | None,
     literal: bool,
     as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
     scores: Path | None,
     device: str,
     threads: int | None,
@@ -128,7 +132,11 @@ def command(
                     answer = searcher.search(query, top, remaining)
                     seconds = time.perf_counter() - loaded_at
     shown = answer if min_probability is None else answer.above(min_probability)
-    _print_hits(index, shown if order is None else sorted_by_field(shown, order), rankers, as_json)
+    shown = shown if order is None else sorted_by_field(shown, order)
+    if as_csv or as_markdown:
+        _export_hits(shown, text if as_markdown else None)
+    else:
+        _print_hits(index, shown, rankers, as_json)
     for note in searcher.notes(query, answer, stage.filters):
         notify(note)
     if len(shown.hits) < len(answer.hits):
@@ -159,6 +167,15 @@ def _files(index: Path) -> dict[str, Path]:
     from birchbark.pipeline.upkeep.folder_index import files_of
 
     return files_of(index)
+
+
+def _export_hits(answer: Answer, query: str | None) -> None:
+    """Print hits as Markdown below the query; as CSV if it is None."""
+    from birchbark.pipeline.answers.hit_fields import hit_fields
+    from birchbark.show.exported_hits import hits_as_csv, hits_as_markdown
+
+    hits = map(hit_fields, answer.hits)
+    click.echo(hits_as_csv(hits) if query is None else hits_as_markdown(query, hits), nl=False)
 
 
 def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:

@@ -35,10 +35,15 @@ from birchbark.serve.schemas import (
     WriteResponse,
 )
 from birchbark.serve.service import NotFoundError, Service
+from birchbark.show.exported_hits import hits_as_csv, hits_as_markdown
 
+CSV, MARKDOWN = "text/csv", "text/markdown"
 ERROR_SCHEMA = {"$ref": "#/components/schemas/ErrorResponse"}
 STREAM_ERRORS: dict[int | str, dict[str, Any]] = {  # before a stream starts, errors are JSON
     status: {"content": {"application/json": {"schema": ERROR_SCHEMA}}} for status in ERROR_STATUSES
+}
+EXPORTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {kind: {"schema": {"type": "string"}} for kind in (CSV, MARKDOWN)}}
 }
 DocId = Annotated[str, Path(max_length=MAX_ID_CHARACTERS)]
 RequiredQuery = Annotated[str, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
@@ -49,21 +54,37 @@ Literal = Annotated[bool, Query(description=LITERAL)]
 OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 
 
+def exported(request: Request, answer: SearchResponse) -> SearchResponse | Response:
+    """Return an answer in the form that the request accepts: as it is, as CSV or as Markdown."""
+    accepted = request.headers.get("accept", "")
+    if CSV not in accepted and MARKDOWN not in accepted:
+        return answer
+    hits = [hit.model_dump() for hit in answer.hits]
+    if CSV in accepted:
+        return Response(hits_as_csv(hits), media_type=CSV)
+    return Response(hits_as_markdown(answer.query, hits), media_type=MARKDOWN)
+
+
 def search_routes(service: Service) -> APIRouter:
     """Return the routes for searches and documents."""
     routes = APIRouter(route_class=BoundedRoute)
 
-    @routes.post("/search", tags=["search"])
-    async def search(body: SearchRequest, request: Request) -> SearchResponse:
-        """Return the best hits with their evidence, and whether their ranking is exact."""
-        return await cancel_on_disconnect(request, service.search(body))
+    @routes.post("/search", tags=["search"], response_model=SearchResponse, responses=EXPORTS)
+    async def search(body: SearchRequest, request: Request) -> SearchResponse | Response:
+        """Return the best hits with their evidence, and whether their ranking is exact.
 
-    @routes.get("/search", tags=["search"])
+        With the header `Accept: text/csv` or `text/markdown`, return the hits in this form, each
+        with its best evidence.
+        """
+        return exported(request, await cancel_on_disconnect(request, service.search(body)))
+
+    @routes.get("/search", tags=["search"], response_model=SearchResponse, responses=EXPORTS)
     async def search_url(
         parameters: Annotated[SearchParameters, Query()], request: Request
-    ) -> SearchResponse:
+    ) -> SearchResponse | Response:
         """Return what POST /search returns, for a search in the URL."""
-        return await cancel_on_disconnect(request, service.search(parameters.as_request()))
+        found = service.search(parameters.as_request())
+        return exported(request, await cancel_on_disconnect(request, found))
 
     @routes.get("/facets", tags=["search"])
     async def facets(

@@ -73,6 +73,14 @@ const jsonRequest = (body, signal) => ({
 export const getJson = async (path, signal) => (await send(path, { signal })).json();
 export const postJson = async (path, body, signal) => (await send(path, jsonRequest(body, signal))).json();
 
+// Saves the results of a search as a file of a type that the service knows.
+export async function saveResults(request, type) {
+  const { headers, ...rest } = jsonRequest(request), response = await send("/search", { ...rest, headers: { ...headers, accept: type } });
+  const address = URL.createObjectURL(await response.blob());
+  element("a", { href: address, download: `results.${{ "text/csv": "csv", "text/markdown": "md" }[type] ?? "json"}` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
 // Yields the answers of a search as they become better; the last one is final.
 export async function* searchStream(request, signal) {
   const response = await send("/search/stream", jsonRequest(request, signal));

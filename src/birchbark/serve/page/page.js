@@ -1,6 +1,6 @@
 // How does the page react to queries, filters, changes of view, and the keyboard?
 
-import { getJson, searchStream } from "./api.js";
+import { getJson, saveResults, searchStream } from "./api.js";
 import { showChips } from "./chips.js";
 import { clearRankings, drawLines, showChanges, showColumns, showRanking } from "./compare.js";
 import { element } from "./dom.js";
@@ -35,12 +35,16 @@ async function run(work, waiting = "Searching…") {
   } catch (reason) {
     if (reason.name === "AbortError") return;
     showText("");
-    error.querySelector("span").textContent = reason.message;
-    error.hidden = false;
+    showError(reason);
   } finally {
     clearTimeout(timer);
     if (state.controller === controller) progress.hidden = stop.hidden = true;
   }
+}
+
+function showError({ message }) {
+  error.querySelector("span").textContent = message;
+  error.hidden = false;
 }
 
 // A service that is busy with other people's searches, or reads its first documents, is asked again.
@@ -159,6 +163,10 @@ goOn.addEventListener("click", () => { details.focus(); search({ newQuery: false
 details.addEventListener("click", () => {
   byId("how").hidden = !byId("how").hidden;
   details.setAttribute("aria-expanded", !byId("how").hidden);
+});
+
+byId("save").addEventListener("click", ({ target: { dataset: { type } } }) => {
+  if (type) saveResults(request("bert"), type).catch(showError);
 });
 
 async function suggest(signal) {

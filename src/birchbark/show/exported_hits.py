@@ -1,0 +1,73 @@
+"""How are hits written for a spreadsheet, or for notes?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from birchbark.show.printable import printable
+
+COLUMNS = ("rank", "doc_id", "title", "score", "probability", "page", "line", "text")
+_FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes a cell for that begins with it
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
+
+Fields = Mapping[str, Any]  # of a hit, as `hit_fields` returns them
+
+
+def hits_as_csv(hits: Iterable[Fields]) -> str:
+    """Return a line with COLUMNS, then one for each hit with its best evidence.
+
+    A text that a spreadsheet would take for a formula has an apostrophe in front of it.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for rank, hit in enumerate(hits, 1):
+        best = _best(hit)
+        values = {**hit, **best, "rank": rank, "score": f"{hit['score']:.4f}"}
+        writer.writerow([_cell(values.get(column)) for column in COLUMNS])
+    return out.getvalue()
+
+
+def hits_as_markdown(query: str, hits: Iterable[Fields]) -> str:
+    """Return the query as a heading, then a list of hits, each with its best evidence quoted."""
+    lines = [f"## {_plain(query)}", ""]
+    for rank, hit in enumerate(hits, 1):
+        best = _best(hit)
+        title = f": {_plain(hit['title'])}" if hit["title"] else ""
+        lines.append(f"{rank}. **{_plain(hit['doc_id'])}**{title}")
+        if best["text"]:
+            place = next((f" ({k} {best[k]})" for k in ("page", "line") if best.get(k)), "")
+            lines.append(f"   > {_plain(best['text'])}{place}")
+    return "\n".join(lines) + "\n"
+
+
+def _best(hit: Fields) -> dict[str, Any]:
+    """Return text, page and line of a hit's best evidence, or of its snippet."""
+    segment = hit["segments"][0] if hit["segments"] else hit["snippet"]
+    if not segment:
+        return {"text": ""}
+    text = segment["text"]
+    if sentence := segment.get("sentence"):
+        text = text[slice(*sentence)]
+    return {"text": _line(text), "page": segment["page"], "line": segment["line"]}
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, str):
+        return f"'{value}" if _FORMULA.match(value) else value
+    return value
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", _line(text))
