@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from test_segments import TEXTS
 
+from birchbark.errors import InputError
 from birchbark.records import Document
-from birchbark.segment.by_name import parse_segmenter, segmenter_name
+from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name, splitter_version
+from birchbark.segment.fields import title
+from birchbark.segment.passages import Passages
+from birchbark.segment.sentences import sentences
+from birchbark.segment.whole import whole
+from birchbark.segment.windows import Windows
 
 
 @pytest.mark.parametrize("name", ["passages", "windows", "paragraphs", "sections", "sentences"])
@@ -18,13 +22,38 @@ def test_a_very_long_word_as_title_is_not_repeated(name: str) -> None:
     assert sum(len(segment.text) for segment in segments) < 2 * len(document.contents)
 
 
-@given(TEXTS, TEXTS)
-def test_title_and_text_alone(title: str, text: str) -> None:
-    """Each is one segment with correct offsets, and its name round-trips."""
-    document = Document("d", {"title": title, "text": text})
-    for name, field in (("title", title), ("text", text)):
-        segmenter = parse_segmenter(name)
-        segments = segmenter(document)
-        assert [segment.text for segment in segments] == ([field] if field.strip() else [])
-        assert all(document.contents[s.start : s.end] == s.text for s in segments)
-        assert segmenter_name(segmenter) == name
+@pytest.mark.parametrize(
+    ("name", "segmenter", "full"),
+    [
+        ("sentences", sentences, "sentences"),
+        ("whole", whole, "whole"),
+        ("title", title, "title"),
+        ("passages", Passages(), f"passages:{Passages().size}"),
+        ("passages:6", Passages(6), "passages:6"),
+        ("windows", Windows(), "windows:150/50"),
+        ("windows:20/5", Windows(20, 5), "windows:20/5"),
+    ],
+)
+def test_a_name_stands_for_a_segmenter(name: str, segmenter: Segmenter, full: str) -> None:
+    """Sizes that are left out are the default ones, and are named."""
+    assert parse_segmenter(name) == segmenter
+    assert segmenter_name(segmenter) == full
+
+
+def test_a_segmenter_of_ones_own_has_no_name() -> None:
+    """So has one with a setting that no name states."""
+    assert segmenter_name(lambda document: []) is None
+    assert segmenter_name(Windows(20, 5, 10)) is None
+
+
+@pytest.mark.parametrize("name", ["", "words", "passages:", "passages:x", "windows:5", "title:3"])
+def test_unknown_names_are_refused(name: str) -> None:
+    """The error lists those that are known."""
+    with pytest.raises(InputError, match=r"unknown segments.*sentences, paragraphs.*windows:SIZE"):
+        parse_segmenter(name)
+
+
+def test_only_sentences_depend_on_the_version_of_their_splitter() -> None:
+    """Passages consist of sentences."""
+    assert splitter_version(sentences) == splitter_version(Passages(6)) != ""
+    assert splitter_version(whole) == splitter_version(Windows()) == ""
