@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
-from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
@@ -79,16 +78,3 @@ def test_an_unknown_document_is_reported(index: Index) -> None:
     """The error suggests the most likely reason."""
     with pytest.raises(InputError, match=r"no document nessie.*another collection"):
         index.documents(["canoe", "nessie"])
-
-
-@pytest.mark.parametrize(
-    "bad", [Document("", {"text": "x"}), Document("\ud800", {}), Document("a", {"text": "\udfff"})]
-)
-def test_invalid_documents_are_refused(tmp_path: Path, bad: Document) -> None:
-    """The writer refuses them like the readers of files do; existing documents remain."""
-    build_index(DOCUMENTS[:1], tmp_path / "i")
-    with IndexWriter(tmp_path / "i") as writer:
-        with pytest.raises(InputError, match=r"empty id|lone surrogate"):
-            writer.add(bad)
-        writer.add(DOCUMENTS[1])
-    assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]

@@ -434,3 +434,16 @@ def test_a_full_disk_keeps_the_last_commit(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 8
+
+
+@pytest.mark.parametrize(
+    "bad", [Document("", {"text": "x"}), Document("\ud800", {}), Document("a", {"text": "\udfff"})]
+)
+def test_invalid_documents_are_refused(tmp_path: Path, bad: Document) -> None:
+    """The writer refuses them like the readers of files do; existing documents remain."""
+    build_index(DOCUMENTS[:1], tmp_path / "i")
+    with IndexWriter(tmp_path / "i") as writer:
+        with pytest.raises(InputError, match=r"empty id|lone surrogate"):
+            writer.add(bad)
+        writer.add(DOCUMENTS[1])
+    assert [d.doc_id for d in Index(tmp_path / "i")] == ["canoe", "bees"]

@@ -13,13 +13,15 @@ from birchbark.errors import DeadlineError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.part import PackedLists, is_above
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import Filter, filter_of, parse_filters
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
 from birchbark.retrieve.match import ALL
 from birchbark.retrieve.vector_search import filter_masks
 from birchbark.text.normal_form import composed
+from conftest import WORDS
 
 VALUES = (
     "pdf html a|b !pdf docs/a docs/b/c 2023-12-31 2024-01-05 2024-03 2024-03-09 2024-12-01 7 07.0 "
@@ -197,3 +199,34 @@ def test_facets_are_filters(tmp_path: Path) -> None:
         hits = searcher.search("bee", 10, filters={"kind": text}).hits
         assert len(hits) == count, text
         assert searcher.facets("bee", {"kind": text}) == [facet]  # also once one is chosen
+
+
+def test_filters_require_a_value(tmp_path: Path) -> None:
+    """Exact values, in every part, also after updates and merges; scores do not change."""
+    documents = [
+        Document(
+            f"d{i}", {"text": f"bee {WORDS[i]}", "kind": ["a b", "A b"][i % 2], "year": str(i)}
+        )
+        for i in range(8)
+    ]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=["kind", "year"]), part_tokens=3)
+    plain = dict(rank_query(index, "bee"))
+    ranking = rank_query(index, "bee", FirstStage(filters={"kind": "a b"}))
+    assert dict(ranking) == {d: s for d, s in plain.items() if d in {"d0", "d2", "d4", "d6"}}
+    both = FirstStage(filters={"kind": "a b", "year": "4"}, match=ALL)
+    assert rank_query(index, "zeppelin", both).doc_ids == ("d4",)
+    assert match_ratio(index, "bee", FirstStage(filters={"kind": "A b"})) == 0.5
+    assert len(rank_query(index, "bee", FirstStage(filters={"kind": "a"}))) == 0
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(Document("d0", {"text": "bee", "kind": "A b"}))
+        writer.delete("d2")
+    changed = rank_query(Index(tmp_path / "i"), "bee", FirstStage(filters={"kind": "a b"}))
+    assert set(changed.doc_ids) == {"d4", "d6"}
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.merge()
+    changed = rank_query(Index(tmp_path / "i"), "bee", FirstStage(filters={"kind": "A b"}))
+    assert set(changed.doc_ids) == {"d0", "d1", "d3", "d5", "d7"}
+    with pytest.raises(InputError, match=r"no field 'text' to filter by.*one of kind, year"):
+        rank_query(index, "bee", FirstStage(filters={"text": "bee"}))
+    with pytest.raises(InputError, match="'contents' is both searched and filtered by"):
+        build_index(documents, tmp_path / "j", Schema(keywords=["contents"]))
