@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-from damaged_models import Bert
+from damaged_models import Bert, changed, write_modules
+from safetensors.numpy import save_file
 from zoo import FAMILIES, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint
@@ -23,7 +26,7 @@ def test_fingerprints_depend_on_the_weights(bert: Bert) -> None:
     assert load_scorer(one).fingerprint != load_scorer(other).fingerprint
 
 
-def changed(directory: Path, **values: object) -> Path:
+def configured(directory: Path, **values: object) -> Path:
     config = directory / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | values))
     return directory
@@ -33,15 +36,15 @@ def test_unsupported_models_are_rejected(bert: Bert, tmp_path: Path) -> None:
     """Unsupported architectures, activations and heads are rejected; the error lists valid ones."""
     cases = [
         (
-            changed(bert(), model_type="gpt2"),
+            configured(bert(), model_type="gpt2"),
             "unsupported architecture: expected bert or roberta or .*found gpt2",
         ),
         (
-            changed(bert(), hidden_act="silu"),
+            configured(bert(), hidden_act="silu"),
             "unsupported activation: expected gelu or .*found silu",
         ),
-        (changed(bert(labels=1), hidden_size=20), r"do not fit config.json: expected shape"),
-        (changed(bert(), vocab_size=3), "vocabulary and weights do not match"),
+        (configured(bert(labels=1), hidden_size=20), r"do not fit config.json: expected shape"),
+        (configured(bert(), vocab_size=3), "vocabulary and weights do not match"),
         (bert(labels=5), "no supported head.*found a classifier with 5 logits"),
         (tmp_path / "bert-none", "no such model"),
         (tmp_path / ("9" * 1000), "no such model"),
@@ -62,7 +65,7 @@ def test_invalid_values_in_the_configuration_are_rejected(bert: Bert) -> None:
         {"position_embedding_type": "relative_key"},
     ):
         with pytest.raises(CheckpointError, match=r"config\.json|position embeddings"):
-            load_scorer(changed(bert(), **values))
+            load_scorer(configured(bert(), **values))
     directory = bert()
     (directory / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
     with pytest.raises(CheckpointError, match=r"unsupported module.*found Dense"):
@@ -100,3 +103,36 @@ def test_invalid_models_are_rejected(family: str, tmp_path: Path) -> None:
     (directory / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
     with pytest.raises(CheckpointError, match=r"bert or roberta .*albert .*, found t5"):
         load_scorer(directory)
+
+
+def test_fingerprints_tell_the_order_of_modules(bert: Bert, tmp_path: Path) -> None:
+    """Each order of the same modules has another; a last Normalize is that of every embedding."""
+    kinds = ("Normalize", "LayerNorm Normalize", "Normalize LayerNorm Normalize")
+    prints = []
+    for number, kind in enumerate(("", *kinds)):
+        copy = tmp_path / str(number)
+        shutil.copytree(bert(), copy)
+        prints.append(
+            Checkpoint.open(write_modules(copy, f"Transformer Pooling {kind}")).fingerprint
+        )
+    plain, normalised, *others = prints
+    assert plain == normalised
+    assert len({plain, *others}) == 3
+
+
+def test_fingerprints_tell_the_pooling_of_a_cross_encoder(bert: Bert, tmp_path: Path) -> None:
+    """Its mode is in a file that weights and config.json do not know."""
+    prints = set()
+    for mode in ("mean", "cls"):
+        copy = tmp_path / mode
+        shutil.copytree(bert(), copy)
+        write_modules(copy, "Transformer Pooling Dense", model_type="CrossEncoder")
+        changed(copy / "1_Pooling" / "config.json", pooling_mode=mode)
+        changed(copy / "2_Dense" / "config.json", module_output_name="scores")
+        tensors = {
+            "linear.weight": np.ones((1, 16), np.float32),
+            "linear.bias": np.ones(1, np.float32),
+        }
+        save_file(tensors, copy / "2_Dense" / "model.safetensors")
+        prints.add(Checkpoint.open(copy).fingerprint)
+    assert len(prints) == 2

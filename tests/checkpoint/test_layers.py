@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damaged_models import Bert, changed, write_modules
 from safetensors.numpy import save_file
 from zoo import HIDDEN, IDS, FamilyReference, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.quantize import quantize_model
 from birchbark.errors import CheckpointError
+from birchbark.score.load_scorer import load_scorer
 from birchbark.score.session import OnnxSession
 
 
@@ -88,3 +90,32 @@ def test_unsupported_dense_modules(change: dict[str, Any], message: str, tmp_pat
         wanted = message if order[1] == "1_Pooling" else "unsupported modules in modules.json"
         with pytest.raises(CheckpointError, match=wanted):
             Checkpoint.open(home)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({}, "found None"),
+        ({"norm.weight": np.ones(8), "norm.bias": np.ones(8)}, r"shape \[16\], found \[8\]"),
+        ({"norm.weight": np.ones(16)}, r"norm.bias of shape \[16\], found None"),
+        ({"norm.weight": np.full(16, np.nan), "norm.bias": np.ones(16)}, "not finite"),
+    ],
+)
+def test_weights_of_layer_norm(bert: Bert, tensors: dict[str, Any], message: str) -> None:
+    """Shapes are checked when the model is opened, values when they are read."""
+    directory = write_modules(bert(), "Transformer Pooling LayerNorm")
+    stored = {name: value.astype(np.float32) for name, value in tensors.items()}
+    save_file(stored, directory / "2_LayerNorm" / "model.safetensors")
+    with pytest.raises(CheckpointError, match=message):
+        load_scorer(directory, 1)
+
+
+def test_missing_residual(bert: Bert) -> None:
+    """The matrix of a projected residual must be among the weights."""
+    directory = write_modules(bert(), "Transformer Pooling Dense")
+    changed(directory / "2_Dense" / "config.json", use_residual=True)
+    load_scorer(directory, 1)
+    weights = {"linear.weight": np.ones((4, 16), np.float32)}
+    save_file(weights, directory / "2_Dense" / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"dense\.0\.residual\.weight.*found none"):
+        load_scorer(directory, 1)

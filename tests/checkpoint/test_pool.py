@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from damaged_models import Bert, multi_vector, write_modules
 from zoo import write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.checkpoint.pool import pool_model
+from birchbark.checkpoint.prompts import Prompts
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.score.embedding import EmbeddingScorer
@@ -105,3 +107,16 @@ def test_a_family_that_normalises_its_last_layer_once_more_keeps_all_layers(tmp_
         pool_model(model, Pooling("mean", 2), tmp_path / "pooled")
     pool_model(model, Pooling("mean", 3), tmp_path / "pooled")
     np.testing.assert_array_equal(vectors(tmp_path / "pooled"), vectors(model, Pooling("mean", 3)))
+
+
+def test_pooled_models_are_embedding_models(bert: Bert, tmp_path: Path) -> None:
+    """A pooled copy keeps the prompts, and nothing of the model's own modules."""
+    directory = multi_vector(bert(), prompts={"query": "river "})
+    pool_model(directory, Pooling("mean"), tmp_path / "pooled")
+    pooled = Checkpoint.open(tmp_path / "pooled")
+    assert pooled.head == Pooling("mean", 2)
+    assert pooled.prompts == Prompts("river ", "")
+    pylate = {"model_type": "ColBERT", "query_prefix": "[Q] ", "do_query_expansion": False}
+    marked = write_modules(bert(), "Transformer Dense", **pylate)
+    with pytest.raises(InputError, match="prompts are tokens of a model with a vector per token"):
+        pool_model(marked, Pooling("mean"), tmp_path / "other")
