@@ -244,7 +244,9 @@ def command(
             url = f"http://{_in_url(host)}:{port}/"
             count = len(searcher.index)
             so_far = " so far" if folders and not count else ""
-            served = service.model if models_only else f"{plural(count, 'document')}{so_far}"
+            served = f"{plural(count, 'document')}{so_far}"
+            if models_only:
+                served = " and ".join(filter(None, (service.model, f"vectors by {embedding}")))
             notify(f"{served} at {url}  (stop with Ctrl-C)")
             agents = None if models_only else _agents(service, limits.budget)
             if agents:
