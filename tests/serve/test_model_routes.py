@@ -117,7 +117,8 @@ def test_raw_scores_are_log_odds(client: TestClient) -> None:
 
 def test_without_documents_there_are_no_routes_for_them(client: TestClient) -> None:
     """Nothing pretends that there are none to be found."""
-    for path in ("/search?q=bees", "/about", "/documents/d", "/"):
+    assert client.get("/", follow_redirects=False).headers["location"] == "/docs"
+    for path in ("/search?q=bees", "/about", "/documents/d"):
         assert client.get(path).status_code == 404, path
     for path in ("/docs", "/page/docs.js", "/healthz", "/readyz", "/metrics", "/info"):
         assert client.get(path).status_code == 200, path

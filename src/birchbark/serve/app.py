@@ -101,7 +101,7 @@ def fastapi_app(
         """Return metrics in Prometheus' text format."""
         return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
-    routers = [rerank_routes(service), model_routes(service), docs_routes()]
+    routers = [rerank_routes(service), model_routes(service), docs_routes(at_root=models_only)]
     if not models_only:
         routers += [search_routes(service), page_routes(service, reports)]
     for router in routers:

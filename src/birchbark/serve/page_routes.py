@@ -36,9 +36,14 @@ EXAMPLES = "example queries"  # what Index.derived calls them; no field has a bl
 SCRIPT, SCRIPT_END, MAX_SCRIPTS = b"<script>", b"</script>", 20
 
 
-def docs_routes() -> APIRouter:
-    """Return the routes for the page that describes the HTTP API, and for all pages' files."""
+def docs_routes(*, at_root: bool = False) -> APIRouter:
+    """Return the routes for the page that describes the HTTP API, and for all pages' files.
+
+    at_root: whether the address of the service leads to that page.
+    """
     routes = APIRouter(include_in_schema=False)
+    if at_root:
+        routes.add_api_route("/", lambda: RedirectResponse("/docs"))
 
     @routes.get("/docs")
     async def docs() -> Response:
