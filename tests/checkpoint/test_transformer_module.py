@@ -34,6 +34,7 @@ def state(directory: Path, name: str, **values: object) -> Checkpoint:
 def test_the_tokeniser_may_state_fewer_than_the_encoder(
     tmp_path: Path, stated: object, length: int
 ) -> None:
+    """A length above that of the encoder, or that is no number, has no effect."""
     model = write_bert(tmp_path / "bert", labels=1, positions=POSITIONS)
     checkpoint = state(model, "tokenizer_config.json", model_max_length=stated)
     assert checkpoint.max_length == length
@@ -41,6 +42,7 @@ def test_the_tokeniser_may_state_fewer_than_the_encoder(
 
 
 def test_the_module_states_it_before_the_tokeniser(tmp_path: Path) -> None:
+    """The module's own length counts, even if it is larger."""
     model = write_bert(tmp_path / "bert", positions=POSITIONS)
     state(model, "tokenizer_config.json", model_max_length=40)
     assert state(model, "sentence_bert_config.json", max_seq_length=50).max_length == 50

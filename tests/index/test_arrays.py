@@ -14,6 +14,7 @@ from birchbark.index.arrays import map_array, save_array
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "int64", "float16", "float32", "bool", "S3"])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 5), (0, 4), (2, 3, 4)])
 def test_arrays_are_read_as_they_were_saved(tmp_path: Path, dtype: str, shape: tuple[int]) -> None:
+    """They are read alike by numpy, and stored in the same order whatever it was in memory."""
     values = np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
     save_array(tmp_path / "a.npy", values)
     read = map_array(tmp_path / "a.npy")
@@ -33,6 +34,7 @@ def test_heads_are_read_by_many_threads(tmp_path: Path) -> None:
 
 
 def test_damaged_heads_and_lengths_are_errors(tmp_path: Path) -> None:
+    """No head, however damaged, takes long to read."""
     save_array(tmp_path / "a.npy", np.arange(100, dtype=np.int32))
     whole = (tmp_path / "a.npy").read_bytes()
     damaged = [whole[:n] for n in (0, 5, 9, 40, 128, len(whole) - 1)]

@@ -59,6 +59,7 @@ def test_it_is_no_part_of_what_is_searched(index: Path) -> None:
 
 
 def test_an_index_of_unknown_origin(tmp_path: Path) -> None:
+    """Whoever built it did not say where its documents are from."""
     build_index(DOCUMENTS, tmp_path / "i")
     assert read_origin(tmp_path / "i") is None
 

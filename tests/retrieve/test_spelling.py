@@ -47,10 +47,12 @@ def words(tmp_path: Path) -> Index:
     ],
 )
 def test_corrections(words: Index, query: str, expected: str | None) -> None:
+    """Numbers, words that occur often enough and words that resemble none stay as they are."""
     assert correct_query(words, query) == expected
 
 
 def test_words_of_deleted_documents_are_not_suggested(words: Index) -> None:
+    """An index that was opened before still suggests them."""
     with IndexWriter(words.directory) as writer:
         writer.delete("2")
     changed = Index(words.directory)
@@ -59,6 +61,7 @@ def test_words_of_deleted_documents_are_not_suggested(words: Index) -> None:
 
 
 def test_an_analyzer_without_stems(tmp_path: Path) -> None:
+    """Words are corrected as they stand."""
     documents = [Document(str(n), {"text": text}) for n, text in enumerate(TEXTS)]
     index = build_index(documents, tmp_path / "plain", Schema(analyzer="plain"))
     assert correct_query(index, "libary") == "library"
