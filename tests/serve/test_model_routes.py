@@ -83,6 +83,10 @@ def test_text_embeddings_inference(client: TestClient, embedding: Path) -> None:
         assert np.array_equal(np.float32(found), expected)
     assert len(client.post("/embed", json={"inputs": "a birch"}).json()) == 1
     assert client.post("/embed", json={"inputs": "a", "normalize": False}).status_code == 422
+    for wrong in ([], [1, 2], [[1]], None):
+        refused = client.post("/v1/embeddings", json={"input": wrong})
+        assert refused.status_code == 422
+        assert "expected a text, or a list of texts" in refused.json()["message"]
     info = client.get("/info").json()
     assert "reranker" in info["model_type"]
     assert info["max_client_batch_size"] == 1_000
@@ -97,7 +101,7 @@ def test_long_texts_are_refused_or_truncated(client: TestClient, embedding: Path
         refused = client.post(path, json={key: texts})
         assert refused.status_code == 422
         assert refused.json()["wanted"] == f"at most {budget} tokens"
-        assert "text 1" in refused.json()["message"]
+        assert "text at index 1" in refused.json()["message"]
     cut = client.post("/embed", json={"inputs": texts, "truncate": True})
     assert cut.headers["x-truncated-tokens"] == "2"
     expected = vectors_of(embedding, ["bees", "bees " * (budget // 2)])

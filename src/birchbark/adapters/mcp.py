@@ -92,6 +92,7 @@ class FoundDocument(BaseModel):
     probability: float | None = Field(
         description="That the document answers the query, from 0 to 1; null if it is not known."
     )
+    path: str | None = Field(description="Of its file below the folder; null if it has none.")
     uri: str = Field(description="Of the resource that is its text.")
     copies: list[str] = Field(description="Ids of equal documents elsewhere.")
     sentences: list[Sentence] = Field(description="The most relevant sentences.")
@@ -340,6 +341,7 @@ def _found(hit: Hit) -> FoundDocument:
         title=document.title,
         score=hit.score,
         probability=hit.probability,
+        path=document.fields.get("path"),
         uri=str(UriTemplate.parse(DOCUMENT_URI).expand({"doc_id": document.doc_id})),
         copies=list(hit.copies),
         sentences=sentences,

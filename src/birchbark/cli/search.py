@@ -172,10 +172,15 @@ def _files(index: Path) -> dict[str, Path]:
 def _export_hits(answer: Answer, query: str | None) -> None:
     """Print hits as Markdown below the query; as CSV if it is None."""
     from birchbark.pipeline.answers.hit_fields import hit_fields
+    from birchbark.pipeline.answers.search_notes import probably_unanswered
     from birchbark.show.exported_hits import hits_as_csv, hits_as_markdown
 
     hits = map(hit_fields, answer.hits)
-    click.echo(hits_as_csv(hits) if query is None else hits_as_markdown(query, hits), nl=False)
+    if query is None:
+        text = hits_as_csv(hits)
+    else:
+        text = hits_as_markdown(query, hits, unanswered=probably_unanswered(answer))
+    click.echo(text, nl=False)
 
 
 def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json: bool) -> None:

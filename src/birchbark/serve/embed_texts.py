@@ -66,10 +66,10 @@ def embed_texts(
         [ids] = scorer.encode([beginning])
         if len(ids) > budget:
             raise InputError(
-                f"text {number} (from 0) is too long for the model",
+                f"the text at index {number} is too long for the model",
                 wanted=f"at most {budget} tokens",
                 found=str(len(ids)),
-                remedy="split it",
+                remedy="split it; /embed with truncate reads its beginning",
             )
         read.append(beginning)
         encoded.append(ids)

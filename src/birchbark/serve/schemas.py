@@ -471,11 +471,19 @@ Dimensions = Annotated[
 class EmbeddingsRequest(StrictRequest):
     """A request from a client of OpenAI, whose field `user` has no meaning here."""
 
-    input: LimitedText | Texts
+    input: LimitedText | Texts = Field(description="A text, or a list of texts; not of tokens.")
     model: str | None = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions = None
     user: str | None = None
+
+    @field_validator("input", mode="before")
+    @classmethod
+    def _check_texts(cls, given: Any) -> Any:
+        texts = given if isinstance(given, list) else [given]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError("expected a text, or a list of texts that is not empty")
+        return given
 
     @property
     def texts(self) -> list[str]:

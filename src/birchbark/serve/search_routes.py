@@ -59,10 +59,12 @@ def exported(request: Request, answer: SearchResponse) -> SearchResponse | Respo
     accepted = request.headers.get("accept", "")
     if CSV not in accepted and MARKDOWN not in accepted:
         return answer
-    hits = [hit.model_dump() for hit in answer.hits]
+    hits = [{**hit.model_dump(), "path": hit.source.get("path")} for hit in answer.hits]
     if CSV in accepted:
         return Response(hits_as_csv(hits), media_type=CSV)
-    return Response(hits_as_markdown(answer.query, hits), media_type=MARKDOWN)
+    return Response(
+        hits_as_markdown(answer.query, hits, unanswered=answer.unanswered), media_type=MARKDOWN
+    )
 
 
 def search_routes(service: Service) -> APIRouter:

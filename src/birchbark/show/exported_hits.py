@@ -10,9 +10,9 @@ from typing import Any
 
 from birchbark.show.printable import printable
 
-COLUMNS = ("rank", "doc_id", "title", "score", "probability", "page", "line", "text")
+COLUMNS = ("rank", "doc_id", "path", "title", "score", "probability", "page", "line", "text")
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes a cell for that begins with it
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&]|^[+-]|(?<=^\d)[.)]|(?<=^\d\d)[.)])")
 
 Fields = Mapping[str, Any]  # of a hit, as `hit_fields` returns them
 
@@ -32,16 +32,22 @@ def hits_as_csv(hits: Iterable[Fields]) -> str:
     return out.getvalue()
 
 
-def hits_as_markdown(query: str, hits: Iterable[Fields]) -> str:
-    """Return the query as a heading, then a list of hits, each with its best evidence quoted."""
+def hits_as_markdown(query: str, hits: Iterable[Fields], *, unanswered: bool = False) -> str:
+    """Return the query as a heading, then a list of hits, each with its best evidence quoted.
+
+    unanswered: whether probably none of them answers it, which is told.
+    """
     lines = [f"## {_plain(query)}", ""]
+    if unanswered:
+        lines += ["Probably none of these documents answers this.", ""]
     for rank, hit in enumerate(hits, 1):
         best = _best(hit)
         title = f": {_plain(hit['title'])}" if hit["title"] else ""
-        lines.append(f"{rank}. **{_plain(hit['doc_id'])}**{title}")
+        number = f"{rank}. "
+        lines.append(f"{number}**{_plain(hit['path'] or hit['doc_id'])}**{title}")
         if best["text"]:
             place = next((f" ({k} {best[k]})" for k in ("page", "line") if best.get(k)), "")
-            lines.append(f"   > {_plain(best['text'])}{place}")
+            lines.append(f"{' ' * len(number)}> {_plain(best['text'])}{place}")
     return "\n".join(lines) + "\n"
 
 

@@ -28,6 +28,7 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
     document, shown = hit.document, hit.snippet
     return {
         "doc_id": document.doc_id,
+        "path": document.fields.get("path"),
         "title": document.title,
         "score": hit.score,
         "first_stage": hit.first_stage,
