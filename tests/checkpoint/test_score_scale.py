@@ -63,3 +63,15 @@ def test_wrong_statements_are_refused(stated: dict[str, object], message: str) -
     """A temperature is a number above 0, a shift a finite number."""
     with pytest.raises(CheckpointError, match=message):
         read_scale(stated, str(Path("m")))
+
+
+def test_low_cosines_keep_their_order() -> None:
+    """What is clipped otherwise counts for a millionth at most, and what is not stays the same."""
+    cosines = np.array([-1.0, 0.1, 0.39, 0.4, 0.4000001, 0.6, 1.0], np.float32)
+    scale = ScoreScale(0.4, 0.5)
+    ordered = scale.ordered_similarities(cosines)
+    assert ordered.dtype == np.float32
+    assert (np.diff(ordered) > 0).all()
+    assert (ordered > 0).all()
+    assert ordered[:4].max() <= 1e-6
+    np.testing.assert_array_equal(ordered[5:], scale.similarities(cosines)[5:])

@@ -19,6 +19,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.precompute import STATIC, precompute_vectors
+from birchbark.pipeline.stored.static_vectors import static_vectors
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents, attach
 from birchbark.records import Document
@@ -226,3 +227,15 @@ def test_outdated_ones_are_made_anew(directory: Path, static: EmbeddingScorer) -
     assert index.missing_rows() == {}
     made_by = index.attachments[STATIC].config["fingerprint"]
     assert made_by == load_scorer(folder).outputs_fingerprint  # type: ignore[attr-defined]
+
+
+def test_a_line_of_a_long_list_is_found(tmp_path: Path) -> None:
+    """No passage of the list is near the query; that with its words is read all the same."""
+    lines = [f"Article number {i} is on shelf {i % 17} in the store room." for i in range(300)]
+    wanted = "The umbrella stand by the door was made by Harald the carpenter."
+    document = Document("list", {"text": "\n".join([*lines, wanted])})
+    build_index([document], tmp_path / "index")
+    with IndexWriter(tmp_path / "index") as writer:
+        attach(writer, [static_vectors()])
+    [hit] = Searcher(tmp_path / "index").search("umbrella stand carpenter").hits
+    assert hit.segments[0].text == wanted

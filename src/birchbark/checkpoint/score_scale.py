@@ -24,6 +24,7 @@ from birchbark.records import Float32s
 SHIFT, TEMPERATURE = "shift", "temperature"  # keys in config.json, under HEAD_KEY
 SCALE_KEYS = (SHIFT, TEMPERATURE)
 MOST = 1e6  # of either number
+FLOOR = 1e-6  # a score that counts for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,13 @@ class ScoreScale:
         scaled = (cosines.astype(np.float64) - self.shift) / self.temperature
         clipped: Float32s = np.clip(scaled, 0, 1).astype(np.float32)
         return clipped
+
+    def ordered_similarities(self, cosines: Float32s) -> Float32s:
+        """Return `similarities`, of which those below FLOOR are at most FLOOR, in their order."""
+        scaled = (cosines.astype(np.float64) - self.shift) / self.temperature
+        low = FLOOR * np.exp(np.minimum(scaled - FLOOR, 0))
+        ordered: Float32s = np.clip(np.where(scaled > FLOOR, scaled, low), 0, 1).astype(np.float32)
+        return ordered
 
     def as_config(self) -> dict[str, float]:
         """Return the keys that state this scale in config.json."""

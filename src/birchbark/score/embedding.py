@@ -41,9 +41,18 @@ class EmbeddingScorer(BiEncoderScorer):
     def cosines(self, query: str, vectors: Float32s) -> Float32s:
         """Return the query's cosines with unit vectors (n, hidden), scaled and clipped to [0, 1].
 
-        The result is float32 (n,).
+        The result is float32 (n,). By a static embedding, texts that are not near the query keep
+        their order, with scores of a millionth: the passages to read are chosen by it.
         """
-        return self.checkpoint.scale.similarities(self._products(query, vectors))
+        scale, products = self.checkpoint.scale, self._products(query, vectors)
+        if self.checkpoint.family.static:
+            return scale.ordered_similarities(products)
+        return scale.similarities(products)
+
+    @property
+    def fingerprint(self) -> str:
+        """See BertScorer."""
+        return super().fingerprint + ("-ordered" if self.checkpoint.family.static else "")
 
     def _products(self, query: str, vectors: Float32s) -> Float32s:
         """Return the query's cosines with unit vectors (n, hidden): float32 (n,)."""
