@@ -49,8 +49,7 @@ class ScoreScale:
 
     def probabilities(self, log_odds: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sigmoid of scaled log-odds (n,)."""
-        scaled = (log_odds.astype(np.float64) - self.shift) / self.temperature
-        probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-scaled))
+        probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-self._scaled(log_odds)))
         return probabilities
 
     def log_odds(self, probabilities: NDArray[Any]) -> NDArray[np.float64]:
@@ -61,16 +60,19 @@ class ScoreScale:
 
     def similarities(self, cosines: Float32s) -> Float32s:
         """Return scaled cosines (n,), those below 0 and above 1 clipped, as float32 (n,)."""
-        scaled = (cosines.astype(np.float64) - self.shift) / self.temperature
-        clipped: Float32s = np.clip(scaled, 0, 1).astype(np.float32)
+        clipped: Float32s = np.clip(self._scaled(cosines), 0, 1).astype(np.float32)
         return clipped
 
     def ordered_similarities(self, cosines: Float32s) -> Float32s:
         """Return `similarities`, of which those below FLOOR are at most FLOOR, in their order."""
-        scaled = (cosines.astype(np.float64) - self.shift) / self.temperature
+        scaled = self._scaled(cosines)
         low = FLOOR * np.exp(np.minimum(scaled - FLOOR, 0))
         ordered: Float32s = np.clip(np.where(scaled > FLOOR, scaled, low), 0, 1).astype(np.float32)
         return ordered
+
+    def _scaled(self, outputs: NDArray[Any]) -> NDArray[np.float64]:
+        scaled: NDArray[np.float64] = (outputs.astype(np.float64) - self.shift) / self.temperature
+        return scaled
 
     def as_config(self) -> dict[str, float]:
         """Return the keys that state this scale in config.json."""

@@ -32,6 +32,10 @@ from birchbark.serve.limits import (
 
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 LimitedText = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARACTERS)]
+TruncationDirection = Annotated[
+    Literal["right", "Right"],
+    Field(description="The end that is not read; only texts' right end can be cut off."),
+]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Sort = Annotated[str, StringConstraints(pattern=r"^-?.+$", max_length=200)]
 SORT = (
@@ -452,9 +456,7 @@ class TeiRequest(StrictRequest):
         description="Read only the beginning of texts that are longer than the model's input; the "
         "header X-Truncated-Tokens counts what is not read. By default long texts are split.",
     )
-    truncation_direction: Literal["right", "Right"] = Field(
-        "right", description="The end that is not read; only texts' right end can be cut off."
-    )
+    truncation_direction: TruncationDirection = "right"
 
 
 Texts = Annotated[list[LimitedText], Field(min_length=1, max_length=MAX_TEXTS)]
@@ -504,9 +506,7 @@ class TeiEmbedRequest(StrictRequest):
         description="Read only the beginning of texts that are longer than the model's input; the "
         "header X-Truncated-Tokens counts what is not read. By default they are refused.",
     )
-    truncation_direction: Literal["right", "Right"] = Field(
-        "right", description="The end that is not read; only texts' right end can be cut off."
-    )
+    truncation_direction: TruncationDirection = "right"
     dimensions: Dimensions = None
 
     @property

@@ -12,7 +12,8 @@ from birchbark.show.printable import printable
 
 COLUMNS = ("rank", "doc_id", "path", "title", "score", "probability", "page", "line", "text")
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes a cell for that begins with it
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&]|^[+-]|(?<=^\d)[.)]|(?<=^\d\d)[.)])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&]|^[+-])")
+_NUMBER = re.compile(r"^(\d+)([.)])")  # of a list
 
 Fields = Mapping[str, Any]  # of a hit, as `hit_fields` returns them
 
@@ -27,7 +28,7 @@ def hits_as_csv(hits: Iterable[Fields]) -> str:
     writer.writerow(COLUMNS)
     for rank, hit in enumerate(hits, 1):
         best = _best(hit)
-        values = {**hit, **best, "rank": rank, "score": f"{hit['score']:.4f}"}
+        values = {**hit, **best, "rank": rank}
         writer.writerow([_cell(values.get(column)) for column in COLUMNS])
     return out.getvalue()
 
@@ -76,4 +77,4 @@ def _cell(value: Any) -> Any:
 
 def _plain(text: str) -> str:
     """Return a text on one line that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", _line(text))
+    return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", _line(text)))
