@@ -280,6 +280,7 @@ def test_hits_for_spreadsheets_and_notes(client: Any) -> None:
             service.get("/search", params={"q": QUERY}, headers={"accept": kind}),
         ):
             assert answer.headers["content-type"].startswith(kind)
+            assert answer.headers["x-exact"] == "true"
             assert answer.text.startswith(begins)
             assert all(hit["doc_id"] in answer.text for hit in hits)
     browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -55,16 +55,19 @@ OptionalQuery = Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY_C
 
 
 def exported(request: Request, answer: SearchResponse) -> SearchResponse | Response:
-    """Return an answer in the form that the request accepts: as it is, as CSV or as Markdown."""
+    """Return an answer in the form that the request accepts: as it is, as CSV or as Markdown.
+
+    Of the latter two, the header X-Exact says whether the ranking is exact.
+    """
     accepted = request.headers.get("accept", "")
     if CSV not in accepted and MARKDOWN not in accepted:
         return answer
     hits = [{**hit.model_dump(), "path": hit.source.get("path")} for hit in answer.hits]
+    headers = {"X-Exact": str(answer.exact).lower()}
     if CSV in accepted:
-        return Response(hits_as_csv(hits), media_type=CSV)
-    return Response(
-        hits_as_markdown(answer.query, hits, unanswered=answer.unanswered), media_type=MARKDOWN
-    )
+        return Response(hits_as_csv(hits), media_type=CSV, headers=headers)
+    text = hits_as_markdown(answer.query, hits, unanswered=answer.unanswered)
+    return Response(text, media_type=MARKDOWN, headers=headers)
 
 
 def search_routes(service: Service) -> APIRouter:
