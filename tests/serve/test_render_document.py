@@ -102,8 +102,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Popen[bytes]]:
 TEXT = Document("a", {"type": "markdown", "text": "# A canoe"})
 
 
-def test_rendering_ends_when_nobody_waits(tmp_path: Path, started: list[Popen[bytes]]) -> None:
+def test_rendering_ends_when_nobody_waits(
+    tmp_path: Path, started: list[Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It does not begin then, or it ends if it has begun."""
+    monkeypatch.setattr(render_document, "STEP", 0.001)  # before any interpreter has started
     renderer = DocumentRenderer(OriginalFiles(tmp_path), lambda _: True)
     for looks in (1, 2):
         seen = []
