@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from birchbark.compiled import compiled
 from birchbark.index.compress_postings import BLOCK, ENTRY, LONG, MAX_TF
@@ -65,6 +66,31 @@ class Lists(NamedTuple):
     grid: float
 
 
+class Memory(NamedTuple):
+    """Arrays that each window uses again, (WINDOW,).
+
+    scores, group_counts, last_groups: see `Window`. positions: of documents in the window.
+    """
+
+    scores: Any
+    positions: Any
+    group_counts: Any
+    last_groups: Any
+
+
+class Hits(NamedTuple):
+    """The documents found so far.
+
+    docs, scores: arrays with space for more than are found. count: how many are found. threshold:
+    further documents that score below it do not matter.
+    """
+
+    docs: Any
+    scores: Any
+    count: int
+    threshold: float
+
+
 class Window(NamedTuple):
     """The documents first:until, whose scores are being accumulated.
 
@@ -96,15 +122,20 @@ def frequencies(words: Any, offsets: Any) -> Any:
     return sizes
 
 
-@compiled
 def unpack(words: Any, offsets: Any, documents: int, docs: Any, tfs: Any) -> None:
     """Fill `docs` and `tfs` (postings,) with the postings of the lists at `offsets`, end to end.
 
     documents: the number of documents. Raises ValueError for a document number that is too large.
     """
-    no_terms = np.zeros((1, 6))
     zero = np.zeros(1, np.int64)
-    lists = _new_lists(words, no_terms, (zero, zero), np.zeros((1, 1)), documents, 0.0)
+    columns = zero, zero, np.zeros((1, 6))
+    lists = _new_lists((words, *columns), np.zeros((1, 1)), documents, 0.0)
+    _unpack_all(lists, offsets, docs, tfs)
+
+
+@compiled
+def _unpack_all(lists: Any, offsets: Any, docs: Any, tfs: Any) -> None:
+    """See `unpack`. lists: one, which is opened at each offset in turn."""
     position = 0
     for offset in offsets:
         _begin(lists, 0, offset)
@@ -117,15 +148,11 @@ def unpack(words: Any, offsets: Any, documents: int, docs: Any, tfs: Any) -> Non
                 position += 1
 
 
-@compiled
-def _new_lists(
-    words: Any, terms: Any, columns: Any, norms: Any, documents: int, grid: float
-) -> Any:
-    """Allocate `Lists` for each row of `terms`. columns: the fields and the groups of the lists."""
-    count = len(terms)
-    docs, tfs = np.empty((count, BLOCK), np.uint32), np.empty((count, BLOCK), np.uint32)
-    state, addends = np.zeros((count, 9), np.int64), np.empty((count, BLOCK))
-    fields, groups = columns
+def _new_lists(of_query: Any, norms: Any, documents: int, grid: float) -> Lists:
+    """Allocate the `Lists` of a query: words, fields, groups and terms (n, 6)."""
+    words, fields, groups, terms = of_query
+    shape, state = (len(terms), BLOCK), np.zeros((len(terms), 9), np.int64)
+    docs, tfs, addends = np.empty(shape, np.uint32), np.empty(shape, np.uint32), np.empty(shape)
     return Lists(words, terms, fields, groups, state, docs, tfs, addends, norms, documents, grid)
 
 
@@ -352,53 +379,6 @@ def _count_reaching(scores: Any, threshold: float) -> int:
 
 
 @compiled
-def _depth_best(values: Any, depth: int) -> Any:
-    """Return the `depth`-th highest of values (n,), n ≥ depth ≥ 1, whose order it changes.
-
-    Hoare's quickselect, with the median of three as the pivot. numba's own np.partition takes three
-    seconds to compile.
-    """
-    low, high, wanted = 0, len(values) - 1, depth - 1  # the place in descending order
-    while low < high:
-        a, b, c = values[low], values[(low + high) // 2], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if wanted <= j:
-            high = j
-        elif wanted >= i:
-            low = i
-        else:
-            break
-    return values[wanted]
-
-
-@compiled
-def _cut(docs: Any, scores: Any, n: int, depth: int) -> tuple[int, float]:
-    """Move the `depth` best of n hits, and all hits tied with the last of them, to the front.
-
-    Scores are compared as float32. Returns the number of these hits, and the threshold for further
-    hits: the largest float32 below the last score.
-    """
-    rounded = scores[:n].astype(np.float32)
-    last = _depth_best(rounded.copy(), depth)
-    count = 0
-    for i in range(n):
-        if rounded[i] >= last:
-            docs[count], scores[count] = docs[i], scores[i]
-            count += 1
-    return count, np.float64(np.nextafter(last, np.float32(-np.inf)))
-
-
-@compiled
 def _non_essential(lists: Any, order: Any, window: Any, threshold: float, sums: Any) -> int:
     """Return how many of the first lists in `order` cannot together reach the threshold.
 
@@ -481,7 +461,7 @@ def _score_all(lists: Any, window: Any, minimum: int, out: Any) -> int:
 
 def best_documents(
     query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
-) -> Any:
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
     """Return the documents with the highest scores, exactly.
 
     A document's score is the sum of what each list adds to it: WEIGHT · tf / (SATURATION · tf +
@@ -497,72 +477,110 @@ def best_documents(
     grid: addends are rounded to multiples of the last bit of this number, so that sums are exact in
     any order.
     minimum: how many groups a document must match, 0 or more; group −1 does not count. Or −1: a
-    document must match any list. Then each addend must be above 0 and each group −1, and lists that
-    cannot affect the result are skipped.
+    document must match any list. Then each addend must be above 0 and each group −1, and of many
+    documents, lists that cannot affect the result are skipped.
 
     Returns the `depth` best documents, and all documents tied with the last as float32, in no
-    particular order; their scores; the number of documents that match (0 if `minimum` is −1); and
-    the final threshold.
+    particular order; their scores; and the final threshold.
     """
-    *_, groups, terms = query
-    several = len(set(groups.tolist())) < len(groups)
+    words, offsets, fields, groups, terms = query
+    documents = norms.shape[1]
+    skips = minimum < 0 and documents > WINDOW
+    if minimum < 0 and not skips:  # scoring everything is fast, and its code is compiled sooner
+        groups, minimum = np.zeros_like(groups), 1
+    lists = _new_lists((words, fields, groups, terms), norms, documents, grid)
+    _open(lists, offsets)
     order = np.argsort(terms[:, MAX_ADDEND], kind="stable")
-    ordered = (*query, order, several)
-    return _best_documents(ordered, norms, excluded, depth, threshold, grid, minimum)
+    several = len(set(groups.tolist())) < len(groups)
+    counts = np.empty(0 if skips else WINDOW, np.int32)
+    memory = Memory(
+        np.empty(WINDOW),
+        np.empty(WINDOW, np.int64),
+        counts,
+        np.empty(len(counts) if several else 0, np.int32),
+    )
+    depth, first, count = min(depth, documents), 0, 0
+    docs, scores = np.empty(2 * depth + WINDOW, np.int64), np.empty(2 * depth + WINDOW)
+    while first < documents:
+        hits = Hits(docs, scores, count, threshold)
+        if skips:
+            first, count = _collect_best(lists, order, memory, excluded, first, hits)
+        else:
+            first, count = _collect_all(lists, minimum, memory, excluded, first, hits)
+        if count > depth:  # keep the best, and all documents tied with the last of them
+            rounded = scores[:count].astype(np.float32)
+            last = np.partition(rounded, count - depth)[count - depth]
+            best = np.flatnonzero(rounded >= last)
+            count, threshold = len(best), float(np.nextafter(last, np.float32(-np.inf)))
+            docs[:count], scores[:count] = docs[best], scores[best]
+            if missing := max(0, 2 * count + WINDOW - len(docs)):
+                docs = np.concatenate([docs, np.empty(missing, np.int64)])
+                scores = np.concatenate([scores, np.empty(missing)])
+    return docs[:count], scores[:count], threshold
 
 
 @compiled
-def _best_documents(
-    query: Any, norms: Any, excluded: Any, depth: int, threshold: float, grid: float, minimum: int
-) -> Any:
-    """See `best_documents`.
-
-    query: as there, and then the lists in ascending order of MAX_ADDEND (n,), and whether a group
-    has several lists. These are computed outside, since sorting takes a second to compile.
-    """
-    words, offsets, fields, groups, terms, order, several = query
-    count, documents = len(offsets), norms.shape[1]
-    # Open the lists; unpack and score each list of one block now.
-    lists = _new_lists(words, terms, (fields, groups), norms, documents, grid)
-    for c in range(count):
+def _open(lists: Any, offsets: Any) -> None:
+    """Open the lists at `offsets`; unpack and score each list of one block."""
+    for c in range(len(offsets)):
         _begin(lists, c, offsets[c])
         if lists.state[c, TABLE] < 0:
             _unpack_block(lists, c)
             _score_block(lists, c)
-    # Allocate the window, the order of lists by limit, and the hits.
-    group_counts = np.zeros(WINDOW if minimum >= 0 else 0, np.int32)
-    last_groups = np.zeros(len(group_counts) if several else 0, np.int32)
-    sums = np.zeros(count + 1)
-    scores, positions = np.zeros(WINDOW), np.empty(WINDOW, np.int64)
-    depth = min(depth, documents)
-    docs = np.empty(2 * depth + WINDOW, np.int64)
-    hits, matched, cut_at = 0, 0, 2 * depth
-    sums_of_docs = np.empty(len(docs))
-    for first in range(0, documents, WINDOW):
-        # Score the window.
-        scores[:] = 0
-        until = min(first + WINDOW, documents)
-        window = Window(first, until, scores, group_counts, last_groups)
-        if minimum < 0:
-            n = _score_best(lists, order, window, threshold, sums, positions)
-        else:
-            n = _score_all(lists, window, minimum, positions)
-        # Append its hits.
-        while hits + n > len(docs):
-            docs = np.append(docs, docs)
-            sums_of_docs = np.append(sums_of_docs, sums_of_docs)
-        for j in range(n):
-            i = positions[j]
-            if len(excluded) and excluded[first + i]:
-                continue
-            matched += minimum >= 0
-            if scores[i] >= threshold:
-                docs[hits], sums_of_docs[hits] = first + i, scores[i]
-                hits += 1
-        # Raise the threshold whenever the number of hits has doubled.
-        if hits >= cut_at and hits > depth:
-            hits, threshold = _cut(docs, sums_of_docs, hits, depth)
-            cut_at = 2 * hits
-    if hits > depth:
-        hits, threshold = _cut(docs, sums_of_docs, hits, depth)
-    return docs[:hits], sums_of_docs[:hits], matched, threshold
+
+
+@compiled
+def _collect_best(
+    lists: Any, order: Any, memory: Any, excluded: Any, first: int, hits: Any
+) -> tuple[int, int]:
+    """Append documents that can reach the threshold to the hits, until there may be no space.
+
+    order: see `_score_best`. first: the first document of the next window. Returns the document
+    that follows the last window, and the number of hits.
+    """
+    sums, count = np.zeros(len(order) + 1), hits.count
+    while first < lists.documents and count + WINDOW <= len(hits.docs):
+        window = _next_window(lists, memory, first)
+        n = _score_best(lists, order, window, hits.threshold, sums, memory.positions)
+        count = _append(window, memory.positions, n, excluded, hits, count)
+        first = window.until
+    return first, count
+
+
+@compiled
+def _collect_all(
+    lists: Any, minimum: int, memory: Any, excluded: Any, first: int, hits: Any
+) -> tuple[int, int]:
+    """Append documents that match at least `minimum` groups; see `_collect_best`."""
+    count = hits.count
+    while first < lists.documents and count + WINDOW <= len(hits.docs):
+        window = _next_window(lists, memory, first)
+        n = _score_all(lists, window, minimum, memory.positions)
+        count = _append(window, memory.positions, n, excluded, hits, count)
+        first = window.until
+    return first, count
+
+
+@compiled
+def _next_window(lists: Any, memory: Any, first: int) -> Any:
+    """Return the window that begins with the document `first`."""
+    memory.scores[:] = 0
+    until = min(first + WINDOW, lists.documents)
+    return Window(first, until, memory.scores, memory.group_counts, memory.last_groups)
+
+
+@compiled
+def _append(window: Any, positions: Any, n: int, excluded: Any, hits: Any, count: int) -> int:
+    """Append those of n documents that are not excluded and reach the threshold to the hits.
+
+    count: the number of hits. Returns the new one.
+    """
+    docs, scores = hits.docs, hits.scores
+    for j in range(n):
+        i = positions[j]
+        if len(excluded) and excluded[window.first + i]:
+            continue
+        if window.scores[i] >= hits.threshold:
+            docs[count], scores[count] = window.first + i, window.scores[i]
+            count += 1
+    return count

@@ -138,5 +138,6 @@ def _rehash(table: Any) -> Any:
             slot = (table[i, 0] * GOLDEN) >> UPPER & mask
             while larger[slot, 1]:
                 slot = (slot + ONE) & mask
-            larger[slot] = table[i]
+            # Assigning rows would take two seconds to compile.
+            larger[slot, 0], larger[slot, 1] = table[i, 0], table[i, 1]
     return larger

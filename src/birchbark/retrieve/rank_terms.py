@@ -142,7 +142,7 @@ def rank(
         with part.reporting_damage():
             norms = _norm_rows(index, part, fields, statistics)
             excluded, lists = selection.excluded(index, part), query.lists(part)
-            docs, sums, _, threshold = best_documents(
+            docs, sums, threshold = best_documents(
                 lists, norms, excluded, depth, threshold, query.grid, query.minimum
             )
         hits.append((part, docs, sums.astype(np.float32)))
