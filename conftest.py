@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from birchbark.collection.file_readers.file import Fields, File
 from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.file_documents import Part, parts_of
 from birchbark.collection.files.isolated_reader import IsolatedReader
+from birchbark.collection.parsing.intake import Intake
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -72,14 +74,20 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def read_in_this_process(patch: pytest.MonkeyPatch) -> None:
     """Let files be read in this process, where a test can change how."""
 
-    def parts(
-        self: IsolatedReader, location: Path, raw: bytes, path: str, about: Fields
+    def begin(
+        self: IsolatedReader,
+        location: Path,
+        raw: bytes,
+        path: str,
+        about: Fields,
+        notes: Counter[str],
     ) -> Iterator[Part]:
         kind = file_type(Path(path))
         assert kind
-        return parts_of(File(location, raw, self._intake), path, kind, about)
+        intake = Intake(encoding=self._encoding, notes=notes)
+        return parts_of(File(location, raw, intake), path, kind, about)
 
-    patch.setattr(IsolatedReader, "parts", parts)
+    patch.setattr(IsolatedReader, "begin", begin)
 
 
 @pytest.fixture(autouse=True, scope="module")

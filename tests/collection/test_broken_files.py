@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,13 +200,13 @@ def test_a_process_of_its_own_reads_the_same(
 ) -> None:
     """The process reads the next file as well, whatever was wrong with the one before."""
     raw = data.draw(broken_file(ALL[name]))
-    found = list(reader.parts(Path(name), raw, name, {}))
+    found = list(reader.begin(Path(name), raw, name, {}, Counter()))
     if name in OWN:
         same = list(parts_of(File(Path(name), raw, Intake()), name, KINDS[name], {}))
         assert list(map(str, found)) == list(map(str, same))
     for part in found:
         assert isinstance(part.found, Document) or name in str(part.found)
-    [(_, document)] = reader.parts(Path("b.txt"), b"Bark.", "b.txt", {})
+    [(_, document)] = reader.begin(Path("b.txt"), b"Bark.", "b.txt", {}, Counter())
     assert isinstance(document, Document)
     assert document.text == "Bark."
 
@@ -213,7 +214,7 @@ def test_a_process_of_its_own_reads_the_same(
 @pytest.fixture(scope="module")
 def reader() -> Iterator[IsolatedReader]:
     """A reader in a process with less memory and time than usual, so that tests are quick."""
-    with pytest.MonkeyPatch.context() as patch, IsolatedReader(Intake()) as made:
+    with pytest.MonkeyPatch.context() as patch, IsolatedReader() as made:
         patch.setattr(isolated_reader, "MOST_MEMORY", 1_500_000_000)
         patch.setattr(isolated_reader, "MOST_SECONDS", 20)
         yield made

@@ -268,16 +268,34 @@ def test_cells_that_are_far_apart_cost_one_file(tmp_path: Path) -> None:
     assert type(intake.skipped[0]) is InputError
 
 
+@pytest.mark.parametrize("ahead", [0, 4, 1_000_000])
+def test_large_files_are_not_read_ahead(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All documents come in order all the same, and bad files are listed."""
+    monkeypatch.setattr(folder, "MOST_BYTES_AHEAD", ahead)
+    files = written(tmp_path, a="birch", b="a damaging file", c="oak", d="a bark canoe", e="elm")
+    intake = Intake()
+    found = [document.doc_id for _, document in read_folder(files, intake)]
+    assert found == ["a.txt", "c.txt", "d.txt", "e.txt"]
+    assert [Path(error.where).name for error in intake.skipped] == ["b.txt"]
+
+
 def test_output_of_libraries_is_no_answer(tmp_path: Path) -> None:
     """What they print does not disturb the answers."""
     folder = written(tmp_path, a="a talkative file")
     assert [d.fields["text"] for _, d in read_folder(folder, Intake())] == ["a talkative file"]
 
 
-def test_process_ends_with_the_reading(tmp_path: Path) -> None:
-    """It also ends when the reading is given up in the middle of a file."""
+@pytest.mark.parametrize("ahead", [0, 1_000_000])
+def test_process_ends_with_the_reading(
+    ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It also ends when the reading is given up in the middle of a file, or of the next one."""
+    monkeypatch.setattr(folder, "MOST_BYTES_AHEAD", ahead)
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.eml").write_bytes(mail("first", "second"))
+    (tmp_path / "files" / "b.txt").write_bytes(b"an endless file")
     documents = read_folder(tmp_path / "files", Intake())
     next(documents)
     command = ["pgrep", "-P", str(os.getpid()), "-f", isolated_reader.MODULE]

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.file_documents import Part, parts_of
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.collection.files.isolated_reader import IsolatedReader
+from birchbark.collection.parsing.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
@@ -40,7 +42,7 @@ SCHEMA = AttachmentSchema({"made of": "text"}, {"length": RowForm("int32")})
 
 def main(root: Path, kills: int, shards: int) -> None:
     """Kill processes, and check what they leave."""
-    IsolatedReader.parts = read_here  # type: ignore[method-assign]
+    IsolatedReader.begin = read_here  # type: ignore[method-assign]
     chance, folder, index = random.Random(7), root / "files", root / "index"
     folder.mkdir(parents=True)
     for _ in range(40):
@@ -73,12 +75,17 @@ def change(folder: Path, chance: random.Random) -> None:
 
 
 def read_here(
-    self: IsolatedReader, location: Path, raw: bytes, path: str, about: Fields
+    self: IsolatedReader,
+    location: Path,
+    raw: bytes,
+    path: str,
+    about: Fields,
+    notes: Counter[str],
 ) -> Iterator[Part]:
     """Read a file in this process, which takes less time than to start another."""
     kind = file_type(Path(path))
     assert kind
-    return parts_of(File(location, raw, self._intake), path, kind, about)
+    return parts_of(File(location, raw, Intake()), path, kind, about)
 
 
 def write(index: Path) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from os import stat_result
 from pathlib import Path
 from time import time_ns
+from typing import NamedTuple
 
 from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.file_readers.file_types import file_type, suffixes
+from birchbark.collection.files.file_documents import Part
 from birchbark.collection.files.folder_state import FileState, FolderSource
 from birchbark.collection.files.isolated_reader import IsolatedReader, why_unread
 from birchbark.collection.files.walk import walk
@@ -22,6 +25,7 @@ from birchbark.collection.parsing.lines import MAX_FILE, decompressed, read_limi
 from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 
+MOST_BYTES_AHEAD = 1_000_000  # of a file that is read before its documents are wanted
 # Fields that searches can filter by; the last four are those of e-mails.
 KEYWORDS = ("path", "folder", "type", "language", "modified", "from", "to", "cc", "date")
 
@@ -41,6 +45,33 @@ def read_folder(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
         (str(path),), intake.include, intake.exclude, follow_links=intake.follow_links
     )
     yield from FolderChanges(source, intake).documents()
+
+
+class _Contents(NamedTuple):
+    """What a file has become.
+
+    state: which is kept of a file that cannot be opened, too. parts: None if they have not changed.
+    notes: complete after the last part. error: why the file cannot be opened.
+    """
+
+    state: FileState
+    parts: Iterable[Part] | None = None
+    notes: Counter[str] | None = None
+    error: InputError | None = None
+
+
+class _File(NamedTuple):
+    """A file: its path, its status if that is known, and its contents if they may be new."""
+
+    path: Path
+    status: stat_result | None
+    contents: _Contents | None = None
+
+    def read(self) -> _File:
+        """Return the file when all of it has been read."""
+        if self.contents is None or self.contents.parts is None:
+            return self
+        return self._replace(contents=self.contents._replace(parts=list(self.contents.parts)))
 
 
 class FolderChanges:
@@ -79,13 +110,13 @@ class FolderChanges:
         depend on their bytes, the documents that they were are kept.
         """
         unreadable: list[Path] = []
-        with IsolatedReader(self._intake) as reader:
-            for path, status in self._files(self._intake, unreadable):
+        with IsolatedReader(self._intake.encoding) as reader:
+            for path, status, contents in self._read_ahead(unreadable, reader):
                 known = self._known.get(str(path))
                 if status is None:
                     self._keep_unread(str(path), known)
-                elif self._differs(known, status, retry=True):
-                    yield from self._read(path, FileState.of(status, time_ns()), reader)
+                elif contents:
+                    yield from self._new(path, contents)
                 elif known:
                     self._keep(str(path), known)
         for name in self._below(unreadable):
@@ -97,16 +128,31 @@ class FolderChanges:
         known = (doc_id for state in self._known.values() for doc_id in state.documents)
         return [doc_id for doc_id in known if doc_id not in kept]
 
-    def _read(
-        self, path: Path, state: FileState, reader: IsolatedReader
-    ) -> Iterator[tuple[str, Document]]:
-        """Read a file, and yield those of its documents that are new or have changed.
+    def _read_ahead(self, unreadable: list[Path], reader: IsolatedReader) -> Iterator[_File]:
+        """Yield the files, each with its contents if they may be new.
 
-        state: what the walk has found, which is kept of a file that cannot be opened.
+        Meanwhile the next one is read, unless this one is large. unreadable: see `_files`.
         """
+        before: _File | None = None  # has been begun, and not yet yielded
+        for path, status in self._files(self._intake, unreadable):
+            if before:
+                before = before.read()
+            file = _File(path, status)
+            if status and self._differs(self._known.get(str(path)), status, retry=True):
+                file = _File(path, status, self._begin(path, status, reader))
+            if before:
+                yield before
+            before = file
+            if status and status.st_size > MOST_BYTES_AHEAD:
+                yield file
+                before = None
+        if before:
+            yield before
+
+    def _begin(self, path: Path, status: stat_result, reader: IsolatedReader) -> _Contents:
+        """Begin to read a file. status: what the walk has found."""
         name, location = str(path), Path(*self.source.locate(path))
-        known = self._known.get(name)
-        before = known.documents if known else {}
+        known, state = self._known.get(name), FileState.of(status, time_ns())
         try:
             with self.source.open(path) as file:
                 status = os.fstat(file.fileno())
@@ -115,21 +161,32 @@ class FolderChanges:
                     raise too_large(location)
                 with decompressed(file, location) as stream:
                     raw = read_limited(stream, location)
+            about = _about(path, status)
+            state = replace(state, digest=_digest(about, raw))
+            if known and known.digest == state.digest and not known.failed:
+                return _Contents(state)
+            notes = Counter[str]()
+            return _Contents(state, reader.begin(location, raw, name, about, notes), notes)
         except Exception as error:
-            why = why_unread(error)
-            self._intake.bad_file(why.at(str(location)))
-            if isinstance(why, UnreadableError):
+            return _Contents(state, error=why_unread(error).at(str(location)))
+
+    def _new(self, path: Path, contents: _Contents) -> Iterator[tuple[str, Document]]:
+        """Yield those documents of a file that are new or have changed."""
+        name, location = str(path), str(Path(*self.source.locate(path)))
+        known, state, error = self._known.get(name), contents.state, contents.error
+        before = known.documents if known else {}
+        if error:
+            self._intake.bad_file(error)
+            if isinstance(error, UnreadableError):
                 self._keep_unread(name, replace(state, documents=before))
             else:
                 self.files[name] = state
             return
-        about = _about(path, status)
-        state = replace(state, digest=_digest(about, raw))
-        if known and known.digest == state.digest and not known.failed:
+        if contents.parts is None:
             self._keep(name, replace(state, documents=before))
             return
         documents: dict[str, str] = {}
-        for doc_id, found in reader.parts(location, raw, str(path), about):
+        for doc_id, found in contents.parts:
             if isinstance(found, InputError):
                 self._intake.bad_file(found)
                 if isinstance(found, UnreadableError):
@@ -140,7 +197,8 @@ class FolderChanges:
             if before.get(doc_id) == documents[doc_id]:
                 self.unchanged += 1
             else:
-                yield str(location), found
+                yield location, found
+        self._intake.notes.update(contents.notes)
         self.files[name] = replace(state, documents=documents)
 
     def _parts_kept(self, doc_id: str, before: Mapping[str, str]) -> dict[str, str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
 
+from birchbark import defaults
 from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
-from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import MAX_FILE
 from birchbark.errors import InputError, MissingPackageError, UnreadableError, first_line
 from birchbark.process_limits import end_process, start_limited
@@ -39,52 +40,74 @@ class IsolatedReader:
     file. A context manager, for one thread at a time; the process starts with the first file.
     """
 
-    def __init__(self, intake: Intake) -> None:
-        """intake: has the encoding of text files, and is told what the readers note."""
-        self._intake = intake
+    def __init__(self, encoding: str = defaults.ENCODING) -> None:
+        """encoding: of text files."""
+        self._encoding = encoding
         self._idle: subprocess.Popen[bytes] | None = None  # waits for the next file
+        self._busy: subprocess.Popen[bytes] | None = None  # reads a file
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._idle:
-            end_process(self._idle)
-            self._idle = None
+        for process in filter(None, (self._idle, self._busy)):
+            end_process(process)
+        self._idle = self._busy = None
 
-    def parts(self, location: Path, raw: bytes, path: str, about: Fields) -> Iterator[Part]:
-        """Yield what a file becomes: see `parts_of`.
+    def begin(
+        self, location: Path, raw: bytes, path: str, about: Fields, notes: Counter[str]
+    ) -> Iterator[Part]:
+        """Begin to read a file, and return what it becomes: see `parts_of`.
+
+        The process reads it meanwhile. The next file can begin when all has been taken.
 
         location, raw: where it is, and its bytes. path: below the folder. about: fields that all
-        its documents have, with the `size` of the file, in bytes.
+        its documents have, with the `size` of the file, in bytes. notes: what the readers have
+        noted is added to it after the last part. Raises UnreadableError if no process starts.
         """
-        progress = _Progress(whole := doc_id_of(path))
+        progress = _Progress(doc_id_of(path))
         request = {"location": str(location), "path": path, "about": about, "bytes": len(raw)}
         characters = min(MOST_CHARACTERS + CHARACTERS_PER_BYTE * int(about["size"]), MAX_FILE)
-        request |= {"encoding": self._intake.encoding, "without": progress.ended}
+        request |= {"encoding": self._encoding, "without": progress.ended}
         request |= {"characters": characters}
+        self._send(request, raw)
+        return self._parts(request, raw, progress, notes)
+
+    def _parts(
+        self, request: dict[str, Any], raw: bytes, progress: _Progress, notes: Counter[str]
+    ) -> Iterator[Part]:
+        """Yield what the file that is read becomes; it is read again if the process ends."""
+        location, whole = request["location"], progress.whole
         while not (progress.is_done or progress.stops_because):
             try:
-                with closing(self._answers(request, raw)) as answers:
+                if not self._busy:
+                    self._send(request, raw)
+                with closing(self._answers(request["characters"])) as answers:
                     yield from progress.parts(answers)
             except Exception as error:
                 begun = progress.end_process()
                 yield Part(begun, why_unread(error).at(f"{location}{begun.removeprefix(whole)}"))
-        self._intake.notes.update(progress.notes)
+        notes.update(progress.notes)
         if not progress.is_done:
             read, reason = progress.documents, progress.stops_because
             what = f"not read after {read:,} of its documents, because {reason}"
-            yield Part(whole, InputError(what, where=str(location), remedy=DIVIDE))
+            yield Part(whole, InputError(what, where=location, remedy=DIVIDE))
 
-    def _answers(self, request: dict[str, Any], raw: bytes) -> Generator[dict[str, Any]]:
+    def _send(self, request: dict[str, Any], raw: bytes) -> None:
+        """Let a process read a file."""
+        self._busy, self._idle = self._idle or _start(), None
+        assert self._busy.stdin
+        with suppress(BrokenPipeError):  # it has ended, which is seen when answers are read
+            self._busy.stdin.write(json.dumps(request).encode() + b"\n" + raw)
+            self._busy.stdin.flush()
+
+    def _answers(self, characters: int) -> Generator[dict[str, Any]]:
         """Yield what the process answers; InputError if it ends before the last answer."""
-        process, self._idle = self._idle or _start(), None
-        assert process.stdin and process.stdout
+        process = self._busy
+        assert process
+        assert process.stdout
         try:
-            with suppress(BrokenPipeError):  # it has ended, which is seen below
-                process.stdin.write(json.dumps(request).encode() + b"\n" + raw)
-                process.stdin.flush()
-            for line in _lines(process.stdout, BYTES_PER_CHARACTER * request["characters"]):
+            for line in _lines(process.stdout, BYTES_PER_CHARACTER * characters):
                 answer = json.loads(line)
                 if answer.get("last"):
                     self._idle = process
@@ -93,6 +116,7 @@ class IsolatedReader:
                     return
             raise _reason(process.wait())
         finally:
+            self._busy = None
             if self._idle is not process:
                 end_process(process)
 
