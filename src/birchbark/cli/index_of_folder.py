@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from birchbark.collection.parsing.intake import Intake
     from birchbark.index.build_index import Schema
     from birchbark.index.index import Index
+    from birchbark.pipeline.stored.precompute import Precomputation
+    from birchbark.records import Document
 
 
 def index_of(paths: Sequence[Path]) -> tuple[Path, bool]:
@@ -143,6 +144,8 @@ def build_from(
     from birchbark.collection.files.folder import KEYWORDS
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.index.build_index import build_index
+    from birchbark.pipeline.stored.rows_ahead import RowsAhead
+    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
     from birchbark.pipeline.upkeep.language_notes import language_notes
 
@@ -157,15 +160,21 @@ def build_from(
         chosen = intake.include, intake.exclude, intake.encoding
         source = FolderSource(folders, *chosen, strict, intake.follow_links)
         keywords = tuple(dict.fromkeys([*KEYWORDS, *schema.keywords]))
-        of_files, watch = replaced(schema, keywords=keywords), partial(counted, advance=advance)
+        of_files = replaced(schema, keywords=keywords)
+
+        def watch(documents: Iterable[Document]) -> Iterator[Document]:
+            counts = counted(documents, advance)
+            return ahead.watch(counts) if ahead else counts
+
         return build_folder_index(
             source, directory, of_files, intake, watch, replace=replace, shards=shards
         )
 
+    ahead = RowsAhead(static_vectors(), schema.read_fields) if static else None
     with progress("indexing") as advance:
         index = build(advance)
-    if static:
-        _attach_static(directory)
+    if ahead:
+        _attach_static(directory, ahead.computation)
     for note in language_notes(index):
         notify(note)
     return index
@@ -220,16 +229,16 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
 def _build_empty(folders: Sequence[str], index: Path) -> None:
     """Build an index of folders without their documents, but with static vectors."""
     from birchbark.collection.files.folder_state import FolderSource
+    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import empty_folder_index
 
     empty_folder_index(FolderSource(tuple(folders)), index)
-    _attach_static(index)
+    _attach_static(index, static_vectors())
 
 
-def _attach_static(index: Path) -> None:
+def _attach_static(index: Path, computation: Precomputation) -> None:
     from birchbark.index.sharded_writer import open_writer
-    from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.update_index import attach
 
     with open_writer(index) as writer:
-        attach(writer, [static_vectors()], progress)
+        attach(writer, [computation], progress)
