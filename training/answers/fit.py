@@ -1,4 +1,4 @@
-"""Fit the probability that the best hit answers a query, and test it on other collections.
+"""Fit the probability that the best hit answers a query.
 
     python training/answers/fit.py ../shared/data --work answers-work
 
@@ -6,7 +6,7 @@ Half of a collection's questions keep their answers; the documents that answer t
 away, so that these have none, and questions of the other collections are asked as well. The default
 search is asked with static vectors alone, as after indexing. A logistic regression
 learns from the best hit's scores whether a question is of the first half; both kinds have the same
-total weight. It is fitted to FITTED and applied to TESTED.
+total weight. The study default-answers has what it does on other collections.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ from birchbark.pipeline.stored.static_vectors import static_vectors
 from birchbark.pipeline.upkeep.update_index import attach
 
 FITTED = [f"qa/{name}" for name in ("mediqa", "mtrag", "pubmedqa", "faq", "nq")]
-TESTED = ["scifact", "time", "cacm", "cranfield"]
 ANSWERED, REMOVED, FOREIGN = "answered", "removed", "foreign"
 MOST_DOCUMENTS = 20_000  # of a collection
-CURVE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)  # thresholds
 LOST = 0.02  # share of answered questions below the threshold
 
 
@@ -64,26 +62,19 @@ class Collection:
 @click.option("--questions", default=150, help="Questions of each half of a collection, at most.")
 @click.option("--work", type=Path, required=True, help="Folder for indexes and scores.")
 def main(data: Path, questions: int, work: Path) -> None:
-    """Fit the weights to some collections of DATA, and show what the threshold does on others."""
+    """Fit the weights to collections of DATA, and show what the threshold does on them."""
     work.mkdir(parents=True, exist_ok=True)
     models = LoadedModels()
-    fitted, tested = (
-        {name: cases(data, name, group, questions, work, models) for name in group}
-        for group in (FITTED, TESTED)
-    )
+    fitted = {name: cases(data, name, questions, work, models) for name in FITTED}
     everything = [case for of_collection in fitted.values() for case in of_collection]
     weights, constant = fit(everything)
     answered = [score(c, weights, constant) for c in everything if c["kind"] == ANSWERED]
     threshold = float(np.quantile(answered, LOST))
     click.echo(f"weights {weights}, constant {constant:.2f}, threshold {threshold:.2f}")
     click.echo("called unanswered at this threshold: answered, removed, foreign")
-    for name, of_collection in {**fitted, **tested}.items():
+    for name, of_collection in fitted.items():
         shares = called_unanswered(of_collection, threshold, weights, constant)
         click.echo(f"{name:12} " + " ".join(f"{share:.2f}" for share in shares))
-    click.echo("by threshold, means over the collections that were not fitted to")
-    for other in CURVE:
-        rows = [called_unanswered(c, other, weights, constant) for c in tested.values()]
-        click.echo(f"{other:.2f} " + " ".join(f"{share:.2f}" for share in np.mean(rows, axis=0)))
 
 
 def called_unanswered(
@@ -96,9 +87,7 @@ def called_unanswered(
     return [float(np.mean(of_kind)) for of_kind in low.values()]
 
 
-def cases(
-    data: Path, name: str, group: Sequence[str], count: int, work: Path, models: LoadedModels
-) -> list[dict]:
+def cases(data: Path, name: str, count: int, work: Path, models: LoadedModels) -> list[dict]:
     """Return the features of the best hit for each question, kept in a file."""
     kept = work / f"{Path(name).name}.json"
     if kept.exists():
@@ -117,7 +106,7 @@ def cases(
         bb.build_index(documents, index)
         with open_writer(index) as writer:
             attach(writer, [static_vectors()])
-    others = [Collection.read(data / other) for other in group if other != name]
+    others = [Collection.read(data / other) for other in FITTED if other != name]
     foreign = [text for other in others for text in sorted(other.questions.values())[:count]]
     random.shuffle(foreign)
     asked = [(ANSWERED, collection.questions[i]) for i in answered if collection.answers[i] - gone]
