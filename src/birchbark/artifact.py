@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ from typing import IO, Any
 
 from birchbark._version import __version__
 from birchbark.errors import ArtifactError, InputError
+from birchbark.systems import HAS_FOLDER_HANDLES, NO_FOLLOW, flush, lock_handle
 
 TEMPORARY = ".birchbark-tmp-"
 RANDOM_CHARACTERS = 8  # after this prefix
@@ -74,20 +74,24 @@ def new_directory(
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     finally:
-        os.close(locked)
+        if locked is not None:
+            os.close(locked)
 
 
-def _locked_directory(parent: Path) -> tuple[Path, int]:
+def _locked_directory(parent: Path) -> tuple[Path, int | None]:
     """Make a temporary directory; return it and its locked descriptor, which shows that it is used.
 
-    Where the file system has no locks, it is not locked, and nobody else can lock it.
+    Where the file system has no locks, it is not locked, and nobody else can lock it. Where folders
+    have no descriptors, there is none.
     """
     while True:
         scratch = _new_name(parent)
         scratch.mkdir()
+        if not HAS_FOLDER_HANDLES:
+            return scratch, None
         descriptor = os.open(scratch, os.O_RDONLY)
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_handle(descriptor)
         if scratch.exists():
             return scratch, descriptor
         os.close(descriptor)  # another process took it for abandoned before it was locked
@@ -103,12 +107,14 @@ def _new_name(parent: Path) -> Path:
 
 
 def _delete_abandoned(parent: Path) -> None:
-    """Delete temporary directories of processes that no longer exist."""
+    """Delete temporary directories of processes that no longer exist, if that can be known."""
+    if not HAS_FOLDER_HANDLES:
+        return
     for path in parent.glob(TEMPORARY + "?" * RANDOM_CHARACTERS):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_handle(descriptor)
                 shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(descriptor)
@@ -124,7 +130,7 @@ def _check_target(target: Path, replace: bool, check: Callable[[Path], object]) 
 
 def _exchange(first: Path, second: Path) -> None:
     """Swap two directories: atomically if the operating system can, otherwise by three renames."""
-    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None) if HAS_FOLDER_HANDLES else None
     names = (os.fsencode(first), os.fsencode(second))
     if renameat2 and renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
         return
@@ -176,11 +182,11 @@ def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
     process that holds the lock. Raises ArtifactError if it holds the lock even then, and OSError if
     the file cannot be written or is a link.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
     file, end = os.fdopen(handle, "r+"), time.monotonic() + wait
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_handle(file.fileno())
         except BlockingIOError:
             if time.monotonic() < end:
                 time.sleep(LOCK_INTERVAL)
@@ -192,15 +198,6 @@ def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
                 remedy="try again when it has finished",
             ) from None
         return file
-
-
-def flush(path: Path) -> None:
-    """Flush the file or directory at `path` to disk (fsync)."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_json(path: Path, value: Any) -> None:

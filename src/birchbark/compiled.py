@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -46,10 +47,15 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             function
         )
     except RuntimeError:  # numba found no writable cache folder
-        warnings.warn(
-            "compiled code cannot be cached: neither the installation nor the user's cache folder "
-            "is writable, so every start takes seconds longer (set NUMBA_CACHE_DIR to a folder)",
-            stacklevel=2,
-        )
+        _warn_once()
         result = numba.njit(error_model="numpy", nogil=True)(function)
     return result
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "compiled code cannot be cached: neither the installation nor the user's cache folder is "
+        "writable, so every start takes seconds longer (set NUMBA_CACHE_DIR to a folder)",
+        stacklevel=3,
+    )

@@ -45,8 +45,19 @@ def start_limited(module: str, memory: int, seconds: int, stderr: int) -> subpro
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """End a process that `start_limited` has started, and programs that it waits for."""
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:  # programs that it waits for end when they next write
+            process.kill()
     process.communicate()
+
+
+def ended_by(code: int, name: str) -> bool:
+    """Return whether a process with this exit code was ended by a signal; not all systems have it.
+
+    name: such as "SIGKILL".
+    """
+    return code < 0 and -code == getattr(signal, name, None)
 
 
 @contextmanager
@@ -57,7 +68,7 @@ def ends_with_parent() -> Iterator[None]:
     then sends SIGIO when the pipe to stdin is closed, also while a library keeps Python from
     running. The signal of PR_SET_PDEATHSIG would come when the parent's thread ends.
     """
-    if sys.platform != "linux":
+    if not (sys.platform == "linux" and resource):
         yield
         return
     flags = fcntl.fcntl(sys.stdin, fcntl.F_GETFL)

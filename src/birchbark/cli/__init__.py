@@ -7,11 +7,9 @@ to the library's arguments.
 
 from __future__ import annotations
 
-import resource
 import signal
 import sys
 import warnings
-from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
@@ -23,8 +21,13 @@ from birchbark.cli.remedies import for_unknown_option, options_of
 from birchbark.cli.replaced import refuse_replaced
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
+from birchbark.systems import allow_open_files
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)  # all end alike
+SIGNALS = [  # all end alike; Windows lacks the last two
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+    if hasattr(signal, name)
+]
 IMPORTLIB = "<frozen importlib._bootstrap>"
 AGAIN = 0.01  # seconds until an interruption of this is tried again, by SIGALRM
 INTERRUPTED = (
@@ -82,13 +85,6 @@ def group() -> None:
     """Rank documents with BERT and show the evidence."""
 
 
-def allow_open_files() -> None:
-    """Raise the limit on open files to what the system allows; an index may have many parts."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 def main() -> None:
     """Run the command line; print each expected error as one line on standard error."""
     interrupted = False
@@ -96,7 +92,8 @@ def main() -> None:
     def interrupt(_: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
-        if frame and frame.f_code.co_filename == IMPORTLIB:  # its locks would stay locked
+        is_importing = frame and frame.f_code.co_filename == IMPORTLIB
+        if is_importing and hasattr(signal, "setitimer"):  # its locks would stay locked
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
             raise KeyboardInterrupt
@@ -113,7 +110,8 @@ def main() -> None:
         try:
             group.main(standalone_mode=False)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
             for number in caught:  # from now on, a signal ends the wait for threads
                 signal.signal(number, signal.SIG_DFL)
     except (Exception, KeyboardInterrupt) as error:

@@ -187,7 +187,7 @@ def _serve(
 
 def prepare_node(folder: str, threads: int) -> None:
     """Prepare this process of a node for work in the folder, with so many threads."""
-    from birchbark.cli import allow_open_files
+    from birchbark.systems import allow_open_files
 
     allow_open_files()
     os.environ["OMP_NUM_THREADS"] = str(threads)

@@ -77,7 +77,7 @@ def map_bytes(path: Path) -> mmap | bytes:
     An empty file cannot be mapped; it is empty bytes.
     """
     with naming(path):
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY)
         try:
             return mmap(file, 0, access=ACCESS_READ) if os.fstat(file).st_size else b""
         finally:

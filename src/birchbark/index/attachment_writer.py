@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import fingerprint, flush
+from birchbark.artifact import fingerprint
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.arrays import save_array, smallest_uint
 from birchbark.index.attachment_reader import (
@@ -26,6 +26,7 @@ from birchbark.index.attachment_reader import (
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, Rows
 from birchbark.index.part import Part
 from birchbark.records import Document
+from birchbark.systems import flush
 
 NewRows = Mapping[str, NDArray[Any]]  # array name → the rows of one document, not yet checked
 ComputeRows = Callable[[Sequence[Document]], Iterable[NewRows]]

@@ -22,6 +22,7 @@ from birchbark.index.shards import read_manifest, shard_folders, write_shards
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
+from birchbark.systems import HAS_FOLDER_HANDLES
 from birchbark.text.analyzer import analyzer
 
 MAX_FIELDS = 1000
@@ -149,7 +150,7 @@ def build_index(
         folders = [scratch] if shards is None else [scratch, *write_shards(scratch, shards)]
         if schema.vocabulary is not None:
             for folder in folders:
-                (folder / VOCABULARY).write_text("\n".join(schema.vocabulary), "utf-8")
+                (folder / VOCABULARY).write_bytes("\n".join(schema.vocabulary).encode())
             manifest = replaced(manifest, vocabulary=fingerprint(scratch / VOCABULARY))
         for folder in folders if shards is None else folders[1:]:
             manifest.write(folder)
@@ -162,9 +163,16 @@ def build_index(
         if not (count or origin):
             raise InputError("no documents to index")
         if origin:
-            with open_writer(scratch) as writer:
-                writer.set_origin(NewOrigin(origin()))
+            _set_origin(scratch, NewOrigin(origin()))
+        if not HAS_FOLDER_HANDLES:  # the system replaces no folder in which a file is open
+            stack.close()
     return Index(directory)
+
+
+def _set_origin(directory: Path, origin: NewOrigin) -> None:
+    """Tell an index where its documents come from."""
+    with open_writer(directory) as writer:
+        writer.set_origin(origin)
 
 
 def _build(documents: Iterable[Document], directory: Path, part_tokens: int) -> int:

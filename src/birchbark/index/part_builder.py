@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.artifact import fingerprint, flush
+from birchbark.artifact import fingerprint
 from birchbark.index.arrays import save_array
 from birchbark.index.compress_postings import PackedListWriter
 from birchbark.index.inversion import document_frequencies, invert, transpose
@@ -20,6 +20,7 @@ from birchbark.index.string_table import write_strings
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.index.weighted_terms import Impacts, WeightedFieldBuilder
 from birchbark.records import Document
+from birchbark.systems import flush
 
 BATCH_SIZE = 1 << 20  # characters analyzed together, over all fields
 

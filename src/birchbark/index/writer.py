@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from birchbark.artifact import TEMPORARY, discard, fingerprint, flush, lock
+from birchbark.artifact import TEMPORARY, discard, fingerprint, lock
 from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.attachment_schema import AttachmentSchema
@@ -33,6 +33,7 @@ from birchbark.index.part_builder import PartBuilder, field_totals
 from birchbark.index.shards import carry_out_commit, own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
 from birchbark.records import Document, as_id
+from birchbark.systems import flush
 
 PART_TOKENS = 40_000_000
 MAX_CACHED_SPANS = 1 << 20  # analyzed spans that are cached from one part to the next

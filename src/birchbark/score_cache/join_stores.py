@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.artifact import flush
 from birchbark.errors import InputError
 from birchbark.score_cache.score_file import FileHeader, read_records
 from birchbark.score_cache.score_table import ScoreTable
 from birchbark.score_cache.store_folder import entries, locked
+from birchbark.systems import flush
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from birchbark.score_cache.score_file import (
 )
 from birchbark.score_cache.score_table import ScoreTable
 from birchbark.score_cache.store_folder import locked
+from birchbark.systems import BINARY
 
 SYNC_SECONDS = 1.0
 
@@ -115,7 +116,7 @@ class ScoreStore:
     def _open(self, write: bool, stack: ExitStack) -> None:
         self._end, torn = self._read(self._path)
         if write:
-            self._out = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+            self._out = os.open(self._path, os.O_WRONLY | os.O_APPEND | BINARY)
             stack.callback(os.close, self._out)
         if write and torn:
             os.ftruncate(self._out, self._end)

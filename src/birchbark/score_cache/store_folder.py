@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark.artifact import TEMPORARY, flush, lock
+from birchbark.artifact import TEMPORARY, lock
 from birchbark.errors import InputError
 from birchbark.score_cache.score_file import SUFFIX, FileHeader
+from birchbark.systems import flush
 
 LOCK = "write.lock"
 

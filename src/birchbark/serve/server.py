@@ -7,7 +7,6 @@ import faulthandler
 import logging
 import math
 import re
-import resource
 import socket
 import sys
 from contextlib import suppress
@@ -22,6 +21,7 @@ from birchbark.errors import InputError
 from birchbark.serve.admission import RETRY_AFTER
 from birchbark.serve.error_responses import error_response
 from birchbark.serve.middleware import HEADERS
+from birchbark.systems import most_open_files
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
@@ -201,8 +201,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 def _connection_limit() -> int:
     """Return how many connections the limit on open files, which `cli` has raised, allows."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed == resource.RLIM_INFINITY:
+    allowed = most_open_files()
+    if allowed is None:
         return MAX_CONNECTIONS
     return max(1, min(MAX_CONNECTIONS, allowed - OTHER_FILES))
 

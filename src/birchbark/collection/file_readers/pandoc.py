@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +19,7 @@ from birchbark.collection.file_readers.office import (
 )
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, UnreadableError
-from birchbark.process_limits import limit_time
+from birchbark.process_limits import ended_by, limit_time
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else
 MOST_MEMORY = "1G"
@@ -107,7 +106,7 @@ def _html(raw: bytes, format_name: str) -> str:
         raise UnreadableError(f"pandoc took longer than {MOST_WAITING:.0f} s to read it") from None
     except OSError as error:
         raise UnreadableError(f"pandoc cannot be started: {error.strerror}") from None
-    if done.returncode == -signal.SIGXCPU:
+    if ended_by(done.returncode, "SIGXCPU"):
         raise InputError(f"pandoc took longer than {MOST_SECONDS} s of processor time to read it")
     if done.returncode < 0:
         raise UnreadableError(f"pandoc was ended by signal {-done.returncode}")

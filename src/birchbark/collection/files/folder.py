@@ -98,7 +98,7 @@ class FolderChanges:
         retry: whether what could not be read counts as changed, too.
         """
         unreadable: list[Path] = []
-        found = {str(path): status for path, status in self._files(Intake(), unreadable)}
+        found = {path.as_posix(): status for path, status in self._files(Intake(), unreadable)}
         gone = set(self._known).difference(found, self._below(unreadable))
         changed = (self._differs(self._known.get(p), status, retry) for p, status in found.items())
         return bool(gone) or (retry and bool(unreadable)) or any(changed)
@@ -112,13 +112,13 @@ class FolderChanges:
         unreadable: list[Path] = []
         with IsolatedReader(self._intake.encoding) as reader:
             for path, status, contents in self._read_ahead(unreadable, reader):
-                known = self._known.get(str(path))
+                known = self._known.get(path.as_posix())
                 if status is None:
-                    self._keep_unread(str(path), known)
+                    self._keep_unread(path.as_posix(), known)
                 elif contents:
                     yield from self._new(path, contents)
                 elif known:
-                    self._keep(str(path), known)
+                    self._keep(path.as_posix(), known)
         for name in self._below(unreadable):
             self._keep_unread(name, self._known[name])
 
@@ -138,7 +138,7 @@ class FolderChanges:
             if before:
                 before = before.read()
             file = _File(path, status)
-            if status and self._differs(self._known.get(str(path)), status, retry=True):
+            if status and self._differs(self._known.get(path.as_posix()), status, retry=True):
                 file = _File(path, status, self._begin(path, status, reader))
             if before:
                 yield before
@@ -151,7 +151,7 @@ class FolderChanges:
 
     def _begin(self, path: Path, status: stat_result, reader: IsolatedReader) -> _Contents:
         """Begin to read a file. status: what the walk has found."""
-        name, location = str(path), Path(*self.source.locate(path))
+        name, location = path.as_posix(), Path(*self.source.locate(path))
         known, state = self._known.get(name), FileState.of(status, time_ns())
         try:
             with self.source.open(path) as file:
@@ -172,7 +172,7 @@ class FolderChanges:
 
     def _new(self, path: Path, contents: _Contents) -> Iterator[tuple[str, Document]]:
         """Yield those documents of a file that are new or have changed."""
-        name, location = str(path), str(Path(*self.source.locate(path)))
+        name, location = path.as_posix(), str(Path(*self.source.locate(path)))
         known, state, error = self._known.get(name), contents.state, contents.error
         before = known.documents if known else {}
         if error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
@@ -17,7 +16,7 @@ from birchbark.collection.file_readers.file import Fields
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of
 from birchbark.collection.parsing.lines import MAX_FILE
 from birchbark.errors import InputError, MissingPackageError, UnreadableError, first_line
-from birchbark.process_limits import end_process, start_limited
+from birchbark.process_limits import end_process, ended_by, start_limited
 from birchbark.records import Document
 
 MODULE = "birchbark.collection.files.isolated_process"
@@ -223,11 +222,11 @@ def _start() -> subprocess.Popen[bytes]:
 
 def _reason(code: int) -> InputError:
     """Return why a file cannot be read whose process ended with this exit code."""
-    if code == -signal.SIGXCPU:
+    if ended_by(code, "SIGXCPU"):
         return InputError(f"it took longer than {MOST_SECONDS} s of processor time to read it")
-    if code == -signal.SIGABRT:  # as libraries end that get no memory
+    if ended_by(code, "SIGABRT"):  # as libraries end that get no memory
         return InputError(f"reading it failed, or needs more than {MOST_MEMORY:,} bytes of memory")
-    if code == -signal.SIGKILL:  # by the system, or a person
+    if ended_by(code, "SIGKILL"):  # by the system, or a person
         return UnreadableError("the process that reads it was killed")
     ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
     return InputError(f"the process that reads it {ended}")

@@ -154,14 +154,8 @@ def _read(
 
 def _entries(folder: Path, below: Path) -> list[_Entry]:
     """Return what is in a folder, in the order of names."""
-    handle = open_folder(folder, below)
-    try:
-        with os.scandir(handle) as found:
-            return sorted(
-                (_entry(entry, folder / below) for entry in found), key=attrgetter("name")
-            )
-    finally:
-        os.close(handle)
+    with open_folder(folder, below) as opened, os.scandir(opened) as found:
+        return sorted((_entry(entry, folder / below) for entry in found), key=attrgetter("name"))
 
 
 def _entry(entry: os.DirEntry[str], folder: Path) -> _Entry:

@@ -1,0 +1,65 @@
+"""What do operating systems do differently, and what is done where POSIX is missing (Windows)?
+
+There, folders have no descriptors: they are not flushed to disk, and folders that a killed process
+has left are not deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows
+    fcntl = resource = None  # type: ignore[assignment]
+    with suppress(ImportError):
+        import msvcrt
+
+HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows changes the ends of lines
+NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+LOCKED_BYTE = 1 << 30  # of a file, which it need not have; other processes cannot read it
+
+
+def lock_handle(handle: int) -> None:
+    """Lock an open file until its descriptor is closed; BlockingIOError if another one holds it."""
+    if fcntl:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError as error:
+        raise BlockingIOError(*error.args) from None
+    finally:
+        os.lseek(handle, 0, os.SEEK_SET)
+
+
+def flush(path: Path) -> None:
+    """Flush the file or directory at `path` to disk (fsync)."""
+    if not HAS_FOLDER_HANDLES and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY if HAS_FOLDER_HANDLES else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def allow_open_files() -> None:
+    """Raise the limit on open files to what the system allows; an index may have many parts."""
+    if resource:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def most_open_files() -> int | None:
+    """Return the limit on open files; None if there is none."""
+    if not resource:
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if allowed == resource.RLIM_INFINITY else allowed
