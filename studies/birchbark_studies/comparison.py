@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,6 +100,28 @@ class Comparison:
 
     def _interval(self, values: Mapping[str, float]) -> tuple[float, float]:
         return mean_interval(np.array(list(values.values())), seed=self.seed)
+
+
+def together(of_collections: Sequence[Mapping[str, Results]]) -> list[Results]:
+    """Return the evaluation of each run over the queries of all collections.
+
+    of_collections: for each collection, tag → evaluation. Runs that one of them lacks are left out.
+    """
+    joined = []
+    for tag, first in of_collections[0].items():
+        if not all(tag in results for results in of_collections):
+            continue
+        values = {
+            name: {
+                f"{number} {query_id}": value
+                for number, results in enumerate(of_collections)
+                for query_id, value in results[tag].values[name].items()
+            }
+            for name in first.values
+        }
+        means = {name: float(np.mean(list(of_all.values()))) for name, of_all in values.items()}
+        joined.append(replace(first, values=values, means=means))
+    return joined
 
 
 def measure_columns(measures: Iterable[str]) -> tuple[Column, ...]:

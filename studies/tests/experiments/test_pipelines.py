@@ -40,7 +40,7 @@ from birchbark_studies.experiments.pipelines.pipeline_experiment import (
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.recipe_folder import RECIPES
 from conftest import DOCUMENTS, QUERIES
-from small_study import SmallStudy, table_of, write_small_study
+from small_study import COLLECTION, SmallStudy, table_of, write_small_study
 
 RECIPE = """
 kind = "pipelines"
@@ -251,6 +251,24 @@ def test_other_first_stages_are_compared(study: SmallStudy) -> None:
         study.run("given")
     study.replace('baseline = "k1"', "")
     assert "Tiny.k1" not in study.run("given").runs
+
+
+def test_all_queries_together(study: SmallStudy) -> None:
+    """Each query of all collections counts the same, with one test over all."""
+    assert not [table for table in study.run().tables if table.name == "together"]
+    (study.root / "two.txt").write_text("1 0 canoe 2\n2 0 engine 1\n")
+    study.append(COLLECTION.replace("Tiny", "Two").replace("qrels.txt", "two.txt"))
+    outcome = study.run("two")
+    [group] = table_of(outcome, "together").groups
+    rows = {row.name: row.cells[0] for row in group.rows}
+    of_each = table_of(outcome, "pipelines").groups
+    for name in ("first stage", "shallow", "deep"):
+        four, two = ({r.name: r.cells[0].value for r in each.rows}[name] for each in of_each)
+        assert isinstance(four, float)
+        assert isinstance(two, float)
+        assert rows[name].value == pytest.approx((4 * four + 2 * two) / 6)
+    assert rows["first stage"].difference is None
+    assert rows["deep"].difference
 
 
 def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) -> None:

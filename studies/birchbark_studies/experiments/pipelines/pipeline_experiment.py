@@ -115,7 +115,8 @@ class PipelineExperiment(ModelExperiment):
         ]
         comparison = recipe.comparison(self.baseline)
         made = tables(ranked, comparison, self.layout(recipe.measures), rows.shown_as, rows.tuned)
-        effectiveness, costs = made[:2]
+        by_name = {table.name: table for table in made}
+        effectiveness, costs = by_name["pipelines"], by_name["costs"]
         return prepared.outcome(
             made,
             plots(effectiveness, costs, comparison, rows.over(self.over)),

@@ -23,6 +23,7 @@ from birchbark_studies.comparison import (
     Comparison,
     difference_dots,
     measure_columns,
+    together,
     tuning_columns,
 )
 from birchbark_studies.experiments.pipelines.tuned import TunedWeights
@@ -42,6 +43,10 @@ COST_NOTE = (
 )
 
 
+TOGETHER_NOTE = (
+    "Over the queries of all collections, each of which counts the same; only pipelines that rank "
+    "every collection. Intervals, tests and † as above."
+)
 WEIGHTS_NOTE = "For each fold, the weights with the best mean over the queries of the other folds."
 
 
@@ -83,7 +88,7 @@ def layout(
     measures: Sequence[str], tuned: Mapping[str, TunedWeights], tune: str
 ) -> dict[str, tuple[Column, ...]]:
     """Map the name of each table of `tables` to its columns. tune: the measure of tuning."""
-    heads = {"pipelines": measure_columns(measures), "costs": COSTS}
+    heads = dict.fromkeys(("pipelines", "together"), measure_columns(measures)) | {"costs": COSTS}
     if tuned:
         names = columns(Style.DECIMAL, *_tuned_names(tuned))
         heads["weights"] = (*names, *tuning_columns(tune))
@@ -103,7 +108,8 @@ def tables(
 ) -> tuple[Table, ...]:
     """Make the tables of effectiveness, cost, chosen weights and seeds, in this order.
 
-    Each has a group for each collection.
+    Each has a group for each collection. Of several collections, a table also has the queries of
+    all together, since one test over all can show what tests of each cannot.
 
     heads: the columns of each table.
     shown_as: row with one of several seeds → the row that stands for all of them.
@@ -117,20 +123,21 @@ def tables(
         }
         for collection in collections
     ]
+    averaged = [average_seeds(results, shown_as) for results in by_model]
+    all_queries = together(averaged) if len(collections) > 1 else []
     headings = {
         "pipelines": Heading("Effectiveness", "pipeline", comparison.note(baseline)),
+        "together": Heading("All queries together", "pipeline", TOGETHER_NOTE),
         "costs": Heading("Cost", "pipeline", COST_NOTE.format(timed=timed)),
         "weights": Heading("Weights by cross-validation", "pipeline, fold", WEIGHTS_NOTE),
         "seeds": seeds_heading("pipeline", comparison.measures[0]),
     }
     groups = {
         "pipelines": [
-            Group(
-                collection.name,
-                comparison.rows(list(average_seeds(results, shown_as).values())),
-            )
-            for collection, results in zip(collections, by_model, strict=True)
+            Group(collection.name, comparison.rows(list(results.values())))
+            for collection, results in zip(collections, averaged, strict=True)
         ],
+        "together": [Group("", comparison.rows(all_queries))] if all_queries else [],
         "costs": [
             Group(collection.name, tuple(_cost_row(*item) for item in collection.costs.items()))
             for collection in collections
@@ -141,7 +148,8 @@ def tables(
             for collection, results in zip(collections, by_model, strict=True)
         ],
     }
-    return build_tables({name: heads[name] for name in groups if name in heads}, headings, groups)
+    made = {name: heads[name] for name, of_table in groups.items() if name in heads and of_table}
+    return build_tables(made, headings, groups)
 
 
 def _weights(collection: PipelineRuns, tuned: Mapping[str, TunedWeights]) -> Group:
