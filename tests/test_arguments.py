@@ -553,3 +553,51 @@ def test_an_index_stands_for_its_directory(index: Index) -> None:
     assert Index(index).directory == index.directory
     with open_writer(index) as writer:
         assert "bees" in writer
+
+
+class _OfRanx:
+    """What a Run and Qrels of ranx can do."""
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        return {"q1": {"a": 1, "b": 3}, "q2": {"c": 0}}
+
+
+RUN = Run({"q1": Ranking.of(["b", "a"], [3.0, 1.0]), "q2": Ranking.of(["c"], [0.0])}, "x")
+QRELS = Qrels({"q1": {"a": 1, "b": 3}, "q2": {"c": 0}}, 2)
+
+
+def test_runs_and_judgments_of_other_libraries() -> None:
+    """Dicts, and what has a method that returns one, both ways."""
+    for values in (_OfRanx(), _OfRanx().to_dict()):
+        assert Run.of(values, "x") == RUN
+        assert Qrels.of(values, 2) == QRELS
+    assert Run.of(RUN.to_dict(), "x") == RUN
+    assert list(RUN.to_dict()["q1"]) == ["b", "a"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("query_id", "doc_id", "score", "relevance"),  # ir-measures
+        ("qid", "docno", "score", "label"),  # PyTerrier
+        ("q_id", "doc_id", "score", "score"),  # ranx
+        ("query-id", "corpus-id", "score", "score"),  # BEIR
+    ],
+)
+def test_frames_of_runs_and_judgments(library: str, columns: tuple[str, ...]) -> None:
+    """Columns are called as other libraries call them; other columns are ignored."""
+    frames = pytest.importorskip(library)
+    query, doc, score, grade = columns
+    run = [{query: r["query_id"], doc: r["doc_id"], score: r["score"]} for r in RUN.to_records()]
+    judged = [
+        {query: r["query_id"], doc: r["doc_id"], grade: r["relevance"]} for r in QRELS.to_records()
+    ]
+    assert Run.of(frames.DataFrame(run[::-1]), "x").rankings == dict(reversed(RUN.rankings.items()))
+    assert Qrels.of(frames.DataFrame(judged), 2) == QRELS
+    assert [row["rank"] for row in RUN.to_records()] == [1, 2, 1]
+    with pytest.raises(InputError, match="the frame lacks a column: expected query_id or qid or"):
+        Run.of(frames.DataFrame({"doc_id": ["a"], "score": [1.0]}))
+    twice = [*judged, judged[0]]
+    with pytest.raises(InputError, match="document a is twice in the frame for query q1"):
+        Qrels.of(frames.DataFrame(twice))

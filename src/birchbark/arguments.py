@@ -7,7 +7,7 @@ columns) is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,9 @@ from birchbark.errors import InputError
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 MAX_SHOWN = 60  # characters of a value in a message
+# What columns of frames are called by PyTerrier, ir-measures, ranx and BEIR.
+QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id")
+DOCUMENT_COLUMNS = ("doc_id", "docno", "docid", "corpus-id")
 
 
 def iterated(values: Iterable[T], name: str) -> Iterator[T]:
@@ -143,3 +146,38 @@ def shown(value: object) -> str:
     text = " ".join(repr(value).split())
     cut = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
     return cut if value is None else f"{type(value).__name__} {cut}"
+
+
+def nested(values: Any, names: Sequence[str]) -> dict[Any, dict[Any, Any]]:
+    """Return query_id → doc_id → value, from such a mapping or from a frame with a row for each.
+
+    Args:
+        values: The mapping; an object whose method `to_dict` returns one, as of ranx; or a frame of
+            pandas or polars.
+        names: What the column of values may be called.
+
+    Raises:
+        InputError: It is none of these, lacks a column, or has a document twice for one query.
+    """
+    columns = getattr(values, "columns", None)
+    if columns is None:
+        found = values.to_dict() if hasattr(values, "to_dict") else values
+        return {
+            query_id: dict(mapping_of(of_query, f"what belongs to query {query_id}"))
+            for query_id, of_query in mapping_of(found, "query_id → doc_id → value").items()
+        }
+    rows = []
+    for wanted in (QUERY_COLUMNS, DOCUMENT_COLUMNS, names):
+        name = next((name for name in wanted if name in columns), None)
+        if name is None:
+            raise InputError(
+                "the frame lacks a column", wanted=" or ".join(wanted), found=", ".join(columns)
+            )
+        rows.append(values[name])
+    by_query: dict[Any, dict[Any, Any]] = {}
+    for query_id, doc_id, value in zip(*rows, strict=True):
+        of_query = by_query.setdefault(query_id, {})
+        if doc_id in of_query:
+            raise InputError(f"document {doc_id} is twice in the frame for query {query_id}")
+        of_query[doc_id] = value
+    return by_query

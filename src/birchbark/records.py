@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from birchbark import defaults
-from birchbark.arguments import listed, mapping_of, shown, text_of
+from birchbark.arguments import listed, mapping_of, nested, shown, text_of
 from birchbark.errors import InputError, require_at_least
 
 T = TypeVar("T")
@@ -513,6 +513,40 @@ class Run:
         """
         return Run({query_id: r.head(depth) for query_id, r in self.rankings.items()}, self.tag)
 
+    @classmethod
+    def of(cls, values: Any, tag: str = "birchbark") -> Run:
+        """Make a run of what other libraries have.
+
+        Args:
+            values: Query id → doc_id → score; a Run of ranx; or a frame of pandas or polars with a
+                row for each document: `query_id`, `qid` or `q_id`; `doc_id`, `docno` or `docid`;
+                and `score`. Ranks are not read: documents are ranked by their scores.
+            tag: Name of the system. Default: "birchbark".
+
+        Raises:
+            InputError: It is none of these, lacks a column, or as in `Ranking.of`.
+        """
+        scores = nested(values, ("score",))
+        return cls({query_id: Ranking.from_pairs(of) for query_id, of in scores.items()}, tag)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return query id → doc_id → score, best first, as ranx and ir-measures take."""
+        return {
+            query_id: dict(zip(ranking.doc_ids, ranking.scores.tolist(), strict=True))
+            for query_id, ranking in self.rankings.items()
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for each document, of which `pandas.DataFrame` makes a frame.
+
+        Each has `query_id`, `doc_id`, `score` and `rank`, from 1.
+        """
+        return [
+            {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+            for query_id, of_query in self.to_dict().items()
+            for rank, (doc_id, score) in enumerate(of_query.items(), 1)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Qrels:
@@ -548,6 +582,29 @@ class Qrels:
                     raise error.at(f"query {query_id}") from None
             grades[query_id] = of_query
         object.__setattr__(self, "grades", grades)
+
+    @classmethod
+    def of(cls, values: Any, relevant: int = 1) -> Qrels:
+        """Make judgments of what other libraries have.
+
+        Args:
+            values: Query id → doc_id → grade; Qrels of ranx; or a frame of pandas or polars with a
+                row for each judgment: columns as in `Run.of`, and `relevance`, `label`, `grade` or
+                `score`.
+            relevant: See the attribute. Default 1.
+
+        Raises:
+            InputError: It is none of these, lacks a column, or as for `Qrels`.
+        """
+        return cls(nested(values, ("relevance", "label", "grade", "score")), relevant)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for each judgment, with `query_id`, `doc_id` and `relevance`."""
+        return [
+            {"query_id": query_id, "doc_id": doc_id, "relevance": grade}
+            for query_id, judged in self.grades.items()
+            for doc_id, grade in judged.items()
+        ]
 
     def __len__(self) -> int:
         """Return the number of judgments."""
