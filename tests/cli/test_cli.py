@@ -253,6 +253,7 @@ def test_bad_records_fail_or_are_counted(here: Path) -> None:
     assert not Path("i").exists()
     stderr = birchbark("index", "docs.jsonl", "--to", "i", "--skip-bad")[1]
     assert "indexed 5 documents" in stderr
+    assert "birchbark index sync i; or choose" in birchbark("index", ".", "--to", "i", status=2)[1]
     assert "skipped 2 bad records" in stderr
     assert "docs.jsonl:7: broken JSON" in stderr
 

@@ -30,6 +30,7 @@ def test_a_key_is_required(client: Any) -> None:
     for path in (*paths, "/v2/rerank", "/attention", "/nowhere", "/reportsx"):
         answer = service.get(path)
         assert answer.status_code == 401, path
+        assert "a key is required" in answer.json()["message"], path
         assert answer.headers["www-authenticate"] == "Bearer"
     for path in ("/", "/page/page.js", "/healthz", "/readyz"):
         assert service.get(path).status_code == 200
@@ -38,7 +39,9 @@ def test_a_key_is_required(client: Any) -> None:
     assert service.post("/search", json=SEARCH, headers=right).status_code == 200
     for wrong in (b"Bearer s3cre", b"Bearer ", b"Bearer s3cret \xff", b"Basic x", b"s3cret", b""):
         head = {"authorization": wrong}
-        assert service.post("/search", json=SEARCH, headers=head).status_code == 401
+        refused = service.post("/search", json=SEARCH, headers=head)
+        assert refused.status_code == 401
+        assert "the key is wrong" in refused.json()["message"]
     assert (
         service.post("/search", json=SEARCH, headers={"authorization": b"Bearer \xff"}).status_code
         == 401

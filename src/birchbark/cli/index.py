@@ -199,9 +199,15 @@ def build(
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.locate import load_vocabulary
     from birchbark.collection.parsing.intake import Intake
+    from birchbark.index.shards import is_index
 
     check_given_options()
-    refuse_existing(directory, replace=replace)
+    remedy = "choose another path, or replace it: --replace"
+    if is_index(directory):
+        remedy = (
+            f"read what has changed in its folder: birchbark index sync {directory}; or {remedy}"
+        )
+    refuse_existing(directory, replace=replace, remedy=remedy)
     static = vectors != NO_VECTORS
     computed = vectors if static else None
     precomputations = make_precomputations(None, computed)

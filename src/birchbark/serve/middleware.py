@@ -170,7 +170,8 @@ class ServiceMiddleware:
             response.headers["connection"] = "close"
             return response
         if not self._authorized(scope["path"], headers):
-            response = error_response(401, "a key is required", remedy="Authorization: Bearer KEY")
+            what = "the key is wrong" if "authorization" in headers else "a key is required"
+            response = error_response(401, what, remedy="Authorization: Bearer KEY")
             basic = 'Basic realm="Birchbark: any name, the key as password"'
             challenge = basic if _is_link(scope["path"]) else "Bearer"
             response.headers["WWW-Authenticate"] = challenge
