@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.cli import group
-from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
+from birchbark.combine.fusion import fuse_rankings, reciprocal_rank_fusion, score_fusion
 from birchbark.combine.interpolate import Scale
 from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
@@ -68,6 +68,40 @@ def test_scales_by_name() -> None:
     assert list(score_fusion(runs, scale="minmax").rankings["1"])[-1] == ("c", 0.0)
     with pytest.raises(InputError, match="unknown scale: expected raw or max or minmax"):
         score_fusion(runs, scale="best")
+
+
+def test_a_score_of_zero_is_not_below_zero() -> None:
+    """A ranking may end with a score of 0, which every scale leaves at 0."""
+    for scale in Scale:
+        fused = score_fusion([run_of({"1": {"a": 1, "b": 0}})], scale=scale)
+        assert list(fused.rankings["1"]) == [("a", 1.0), ("b", 0.0)]
+
+
+def test_rankings_of_one_query_are_fused() -> None:
+    """The constant is 60, and only the best are ranked."""
+    rankings = [Ranking.of(["a", "b"], [9, 8]), Ranking.of(["b", "c", "d"], [3, 2, 1])]
+    fused = fuse_rankings(rankings, 3)
+    assert fused.doc_ids == ("b", "a", "c")
+    expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62]
+    assert fused.scores.tolist() == pytest.approx(expected, rel=1e-6)
+    runs = [Run({"1": ranking}) for ranking in rankings]
+    assert reciprocal_rank_fusion(runs, depth=3).rankings == {"1": fused}
+
+
+def test_a_rank_constant_is_a_finite_number_from_0_on() -> None:
+    """With 0, scores are reciprocal ranks; constants below 0, infinity and NaN are refused."""
+    runs = [run_of({"1": {"a": 3, "b": 1}})]
+    assert list(reciprocal_rank_fusion(runs, None, 0).rankings["1"]) == [("a", 1.0), ("b", 0.5)]
+    for constant in (-0.5, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="rank constant out of range: expected 0 or more"):
+            reciprocal_rank_fusion(runs, None, constant)
+
+
+def test_nothing_cannot_be_combined() -> None:
+    """Without runs there is no result."""
+    for fuse in (reciprocal_rank_fusion, score_fusion):
+        with pytest.raises(InputError, match="no runs to combine"):
+            fuse([])
 
 
 @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, float("nan")]])
