@@ -21,6 +21,7 @@ from birchbark.combine.aggregate import (
     Top,
     TopMean,
     aggregate,
+    grows,
     parse_aggregation,
     weighted_sum,
 )
@@ -94,6 +95,45 @@ def test_more_evidence_is_never_worse(scores: np.ndarray, where: int) -> None:
 def test_the_earlier_of_equal_segments_is_shown() -> None:
     """Ties are broken by position, so the displayed evidence is stable."""
     assert Top((1.0,)).weights(np.array([0.2, 0.7, 0.7], np.float32)).tolist() == [0, 1, 0]
+
+
+def test_equal_segments_keep_their_order_in_long_documents() -> None:
+    """Of many segments with equal scores, the first ones get the weights."""
+    weights = Top((1, 0.5, 0.25)).weights(np.array([0.5, 0.75] * 50, np.float32))
+    assert {place: weights[place] for place in np.flatnonzero(weights).tolist()} == {
+        1: 1,
+        3: 0.5,
+        5: 0.25,
+    }
+
+
+def test_the_highest_possible_evidence() -> None:
+    """It is that of segments which all score 1; of as many as there can be, if that is unknown."""
+    for aggregation in (First(), Max(), Mean(), TopMean((2, 1))):
+        assert [aggregation.max_evidence(n) for n in (0, 1, 5, None)] == [0, 1, 1, 1]
+    assert [Sum().max_evidence(n) for n in (0, 1, 5, None)] == [0, 1, 5, np.inf]
+    assert [Top((2, 1, 0.5)).max_evidence(n) for n in (0, 1, 2, 5)] == [0, 2, 3, 3.5]
+    assert Top((2, 1, 0.5)).max_evidence() == 3.5
+
+
+def test_which_aggregations_are_known_to_grow() -> None:
+    """The sums and means of the highest scores, but not an aggregation of another class."""
+    assert all(map(grows, (Top(), TopMean(), Max(), Sum())))
+
+    class Other:
+        def weights(self, scores: np.ndarray) -> np.ndarray:
+            return -np.ones(len(scores))
+
+        def max_evidence(self, segments: int | None = None) -> float:
+            return 0.0
+
+    assert not grows(Other())
+
+
+def test_top_needs_a_weight() -> None:
+    """Without weights, no segment would count."""
+    with pytest.raises(InputError, match="found none"):
+        Top(())
 
 
 def test_names_of_aggregations() -> None:

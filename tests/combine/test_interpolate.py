@@ -57,3 +57,32 @@ def test_a_is_between_0_and_1(a: float) -> None:
     """Weights outside [0, 1] and NaN are refused."""
     with pytest.raises(InputError, match="first-stage weight is out of range"):
         Interpolation(a)
+
+
+def test_documents_below_the_candidates_do_not_change_the_scale() -> None:
+    """Under minmax the lowest candidate has 0, and documents below it less."""
+    scores, below = np.array([3, 2, 1], np.float32), np.array([0, -1], np.float32)
+    shares = Interpolation(0.5, Scale.MINMAX).weighted_first_stage(scores, below)
+    assert shares.tolist() == [0.5, 0.25, 0, -0.25, -0.5]
+
+
+def test_equal_scores() -> None:
+    """Under minmax they are as low as the lowest, under max as high as the highest."""
+    scores = np.array([2, 2], np.float32)
+    shares = {s: Interpolation(1, s).weighted_first_stage(scores).tolist() for s in Scale}
+    assert shares == {Scale.RAW: [2, 2], Scale.MAX: [1, 1], Scale.MINMAX: [0, 0]}
+
+
+def test_a_first_stage_without_weight() -> None:
+    """It adds 0 to each document, and its scores need no scale."""
+    mix = Interpolation(0, Scale.MAX)
+    scores, below = np.array([-1, -3], np.float32), np.array([-4], np.float32)
+    assert mix.weighted_first_stage(scores, below).tolist() == [0, 0, 0]
+    assert mix.evidence_weight == 1
+
+
+def test_the_name_of_a_scale() -> None:
+    """A name becomes the scale that has it, and other names are refused."""
+    assert Interpolation(scale="raw").scale is Scale.RAW
+    with pytest.raises(InputError, match="unknown scale: expected raw or max or minmax"):
+        Interpolation(scale="mean")

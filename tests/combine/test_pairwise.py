@@ -61,3 +61,23 @@ def test_a_sample_depends_on_the_query() -> None:
     """The same query gives the same sample; another query gives another."""
     sample = Pairwise("sum", 2)
     assert sample.pairs(12, "bees") == sample.pairs(12, "bees") != sample.pairs(12, "canoes")
+
+
+def test_how_often_a_document_is_compared() -> None:
+    """With all others, or with a sample of them; a single document has no others."""
+    assert [Pairwise().comparisons_per_document(n) for n in (0, 1, 2, 5)] == [0, 0, 1, 4]
+    sample = Pairwise("sum", 2)
+    assert [sample.comparisons_per_document(n) for n in (0, 1, 2, 3, 5)] == [0, 0, 1, 2, 2]
+    assert str(sample) == "sample:2"
+
+
+def test_pairs_that_were_not_compared_count_for_no_method() -> None:
+    """Each method uses only the probabilities that there are."""
+    p = np.array([[NO, 0.75, NO], [0.25, NO, 0.5], [NO, 0.625, NO]])
+    expected = {
+        "sum": [0.75, 0.75, 0.625],
+        "binary": [1, 0, 1],
+        "min": [0.75, 0.25, 0.625],
+        "max": [0.75, 0.5, 0.625],
+    }
+    assert {m: parse_pairwise(m).scores(p).tolist() for m in expected} == expected
