@@ -120,7 +120,8 @@ def test_the_interval_of_a_mean() -> None:
     values = np.random.default_rng(2).normal(size=400)  # so many that it is that of the t-test
     expected = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
     assert mean_interval(values) == pytest.approx(expected, abs=0.01)  # 0.016 off with 90 %
-    assert mean_interval(np.full(3, 0.2)) == (0.2, 0.2)
+    assert mean_interval(np.full(3, 0.2)) == mean_interval(np.full(2, 0.2)) == (0.2, 0.2)
+    assert mean_interval(np.array([0.25, 0.75])) == (0.25, 0.75)
     with pytest.raises(InputError, match="too few queries for an interval"):
         mean_interval(np.ones(1))
 
@@ -142,3 +143,57 @@ def test_the_level_decides_what_is_significant() -> None:
     assert p
     for level, significant in ((p, False), (1.01 * p, True)):
         assert compare(a, [b], level=level)[0]["AP"].significant is significant
+
+
+def test_the_shares_of_queries_that_improve_and_degrade() -> None:
+    """Queries with equal values count for neither share."""
+    found = compare(results([0.5] * 8), [results([0.75, 0.625, 1.0, 0.5, 0.5, 0.5, 0.5, 0.25])])
+    assert (found[0]["AP"].better, found[0]["AP"].worse) == (3 / 8, 1 / 8)
+    (constant,) = compare(results([0.1, 0.5]), [results([0.2, 0.6])])
+    assert (constant["AP"].better, constant["AP"].worse) == (1, 0)
+    (same,) = compare(results([0.1, 0.5]), [results([0.1, 0.5])])
+    assert (same["AP"].better, same["AP"].worse) == (0, 0)
+
+
+def test_the_interval_is_that_of_the_bca_bootstrap() -> None:
+    """It has the seed and the resamples that were asked for, and covers 95 %."""
+    random = np.random.default_rng(6)
+    a, b = random.uniform(size=20), random.uniform(size=20)
+    (found,) = compare(results(a.tolist()), [results(b.tolist())], seed=7, resamples=500)
+    expected = stats.bootstrap(
+        (b - a,),
+        np.mean,
+        n_resamples=500,
+        confidence_level=0.95,
+        method="BCa",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    assert (found["AP"].low, found["AP"].high) == (expected.low, expected.high)
+
+
+def test_a_constant_difference_is_its_own_interval() -> None:
+    """Differences that vary by rounding alone count as constant; it is never significant."""
+    baseline = [0.1, 0.2, 0.3]
+    found = compare(results(baseline), [results([value + 0.3 for value in baseline])])[0]["AP"]
+    assert found.low == found.mean == found.high == pytest.approx(0.3)
+    assert (found.p, found.significant, found.detectable) == (None, False, None)
+
+
+def test_small_differences_are_tested() -> None:
+    """A difference of a millionth that varies has a p and an interval."""
+    (found,) = compare(results([0.0, 0.0, 0.0]), [results([1e-6, 2e-6, 4e-6])])
+    assert found["AP"].p == pytest.approx(stats.ttest_1samp([1, 2, 4], 0).pvalue)
+    assert found["AP"].low < found["AP"].mean < found["AP"].high
+
+
+def test_no_systems() -> None:
+    """Without systems there is nothing to compare."""
+    assert compare(results([0.1, 0.5]), []) == []
+
+
+def test_a_detectable_difference_of_few_queries() -> None:
+    """Both quantiles are of the t distribution with one degree of freedom less than queries."""
+    (found,) = compare(results([0.0] * 4), [results([0.1, 0.2, 0.4, 0.1])], level=0.1, family=2)
+    quantiles = stats.t.isf(0.1 / 2 / 2, 3) + stats.t.isf(0.2, 3)
+    deviation = np.sqrt((0.1**2 + 0.2**2 + 0.1**2) / 3)  # the mean is 0.2
+    assert found["AP"].detectable == pytest.approx(quantiles * deviation / 2)
