@@ -96,3 +96,31 @@ def test_the_mean_over_models() -> None:
     assert mean_interval
     assert mean_interval[0] < mean < mean_interval[1]
     assert mean_interval != pytest.approx(interval)
+
+
+def test_a_curve_by_hand() -> None:
+    """There is a point for each distinct score; equal scores are one step of both rates."""
+    scores = np.array([0.25, 1.0, 0.5, 0.5, 0.75])
+    relevant = np.array([False, True, False, True, False])
+    x, y = roc(scores, relevant)
+    assert x.tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3, 1])
+    assert y.tolist() == [0, 0.5, 0.5, 1, 1]
+    assert auc(scores, relevant) == pytest.approx((3 + 1.5) / (2 * 3))
+    weights = np.array([2.0, 1.0, 0.0, 3.0, 2.0])
+    x, y = roc(scores, relevant, weights)
+    assert x.tolist() == [0, 0, 0.5, 0.5, 1]
+    assert y.tolist() == [0, 0.25, 0.25, 1, 1]
+
+
+def test_an_interval_needs_five_queries_with_relevant_pairs() -> None:
+    """The same seed gives the same interval, another seed or number of resamples another."""
+    random = np.random.default_rng(7)
+    relevant, queries = np.arange(40) % 4 == 0, np.arange(40) // 4
+    scores = random.normal(size=40) + relevant
+    assert auc_with_interval(scores, relevant & (queries < 4), queries)[1] is None
+    assert auc_with_interval(scores, relevant & (queries < 5), queries)[1] is not None
+    intervals = {
+        auc_with_interval(scores, relevant, queries, seed=seed, resamples=resamples)[1]
+        for seed, resamples in ((1, 200), (1, 200), (2, 200), (1, 201))
+    }
+    assert len(intervals) == 3

@@ -6,7 +6,13 @@ import pytest
 
 from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare
-from birchbark_studies.seeds import average_seeds, seeds_rows
+from birchbark_studies.seeds import (
+    average_seeds,
+    distinct,
+    seeds_heading,
+    seeds_layout,
+    seeds_rows,
+)
 
 QUERIES = [f"q{i}" for i in range(1, 201)]
 BASELINE = {query: (7 * i % 13 + 1) / (11 * i % 17 + 3) for i, query in enumerate(QUERIES)}
@@ -34,3 +40,34 @@ def test_the_spread_is_that_of_the_best_and_the_worst_seed() -> None:
     (row,) = seeds_rows("Tiny", evaluated, shown_as, "AP").rows
     assert row.name == "MB"
     assert [cell.value for cell in row.cells] == pytest.approx([0.2, 0.4, 0.1, 0.3])
+
+
+def test_values_and_means_are_averaged_in_each_measure() -> None:
+    """A row of one model stays as it is, and all others keep the counts of their first seed."""
+    first = Results("x", {"AP": {"1": 0.5, "2": 0.25}, "RR": {"1": 1, "2": 0}}, {"AP": 0.375}, 3, 4)
+    second = Results("y", {"AP": {"1": 0, "2": 0.5}, "RR": {"1": 0.5, "2": 0.5}}, {"AP": 0.25})
+    alone = Results("z", {"AP": {"1": 1, "2": 1}}, {"AP": 1})
+    rows = {"MB, seed 1": first, "QA": alone, "MB, seed 2": second}
+    shown_as = {"MB, seed 1": "MB", "MB, seed 2": "MB"}
+    assert average_seeds(rows, shown_as) == {
+        "MB": Results(
+            "MB",
+            {"AP": {"1": 0.25, "2": 0.375}, "RR": {"1": 0.75, "2": 0.25}},
+            {"AP": 0.3125},
+            3,
+            4,
+        ),
+        "QA": alone,
+    }
+    assert average_seeds(rows, shown_as)["QA"] is alone
+    assert distinct(rows, shown_as) == ("MB", "QA")
+
+
+def test_the_table_of_seeds() -> None:
+    """It has a column per seed and one for the spread, and is left out without seeds."""
+    (columns,) = seeds_layout([7, 8]).values()
+    assert [column.name for column in columns] == ["seed 7", "seed 8", "spread"]
+    assert seeds_layout([]) == {}
+    heading = seeds_heading("model", "AP")
+    assert (heading.title, heading.stub) == ("Seeds", "model")
+    assert heading.note.startswith("Mean AP over the queries for each seed.")
