@@ -15,7 +15,9 @@ from birchbark.evaluate.measures import measure
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.evaluate.tune import (
     Candidates,
+    Tuning,
     _descending_order,
+    count_steps,
     measure_mixtures,
     simplex_grid,
     tune,
@@ -172,3 +174,91 @@ def test_restricted_tuning_equals_tuning_the_subset() -> None:
     alone = tune(candidates, qrels, weights[allowed], "AP", folds, 100)
     assert part.by_query() == alone.by_query()
     assert [part.means(n) for n in range(3)] == [alone.means(n) for n in range(3)]
+
+
+def test_steps_that_fit_into_1() -> None:
+    """A step of 1 is the largest, and one that misses 1 by rounding alone fits."""
+    assert [count_steps(step) for step in (1, 0.5, 0.1, 1 / 3, 1 / 49)] == [1, 2, 10, 3, 49]
+    for step in (1.5, 0.4, 0.1001, float("nan")):
+        with pytest.raises(InputError, match="invalid step: expected 1 divided by a whole number"):
+            count_steps(step)
+
+
+def test_a_simplex_in_order() -> None:
+    """Weightings of three components by hand; one component has all the weight."""
+    expected = [[0, 0, 2], [0, 1, 1], [0, 2, 0], [1, 0, 1], [1, 1, 0], [2, 0, 0]]
+    assert (2 * simplex_grid(3, 0.5)).tolist() == expected
+    assert simplex_grid(1, 0.25).tolist() == [[1]]
+    with pytest.raises(InputError, match="found 10,666,600"):
+        simplex_grid(4, 1 / 398)
+
+
+def test_candidates_of_rankings() -> None:
+    """Documents are in descending order of their ids, and have 0 where they are not ranked."""
+    rankings = [Ranking.of(["b", "a"], [2, 1]), Ranking.of(["c", "a"], [8, 4])]
+    candidates = Candidates.of(rankings)
+    assert candidates.doc_ids == ("c", "b", "a")
+    assert candidates.scores.tolist() == [[0, 8], [2, 0], [1, 4]]
+    assert candidates.below == ()
+
+
+def test_documents_below_the_candidates_have_the_next_ranks() -> None:
+    """Their order is kept, and they are cut off at the same depth."""
+    candidates = {"1": Candidates(("b", "a"), np.array([[1.0, 0], [0, 1]]), ("d", "c"))}
+    weights = np.array([[1.0, 0], [0, 1]])
+    for relevant, depth, expected in (
+        ("a", 9, [1 / 2, 1]),
+        ("d", 9, [1 / 3, 1 / 3]),
+        ("c", 9, [1 / 4, 1 / 4]),
+        ("c", 4, [1 / 4, 1 / 4]),
+        ("c", 3, [0, 0]),
+        ("e", 9, [0, 0]),
+    ):
+        qrels = Qrels({"1": {relevant: 1}})
+        values = measure_mixtures(candidates, qrels, weights, "RR", depth)
+        assert values.tolist() == [[value] for value in expected]
+    qrels = Qrels({"1": {"a": 1, "c": 1, "e": 1}, "2": {"a": 1}})
+    values = measure_mixtures(candidates, qrels, weights, "AP", 9)
+    assert values.tolist() == pytest.approx(np.array([[(1 / 2 + 2 / 4) / 3, 0], [1.5 / 3, 0]]))
+
+
+def test_scores_are_compared_in_float32() -> None:
+    """Scores that differ less are ties, in which the higher id is first, as in a run."""
+    candidates = {"1": Candidates(("b", "a"), np.array([[0.5], [0.5 + 1e-9]]))}
+    qrels = Qrels({"1": {"a": 1}})
+    assert measure_mixtures(candidates, qrels, np.ones((1, 1)), "RR", 9).tolist() == [[0.5]]
+
+
+def test_means_of_a_fold() -> None:
+    """The first is over the queries of other folds, the second over its own."""
+    values = np.array([[0.0, 0.5, 1.0, 0.25], [1.0, 0.5, 0.0, 0.75]])
+    folds = (("c", "a"), ("b",), ("d",))
+    chosen = choose_by_fold(values, ("a", "b", "c", "d"), folds)
+    assert chosen == (1, 1, 0)
+    tuning = Tuning(np.array([[0.25, 0.75], [1, 0]]), values, ("a", "b", "c", "d"), folds, chosen)
+    assert tuning.means(0) == (0.625, 0.5)
+    assert tuning.means(1) == (1.75 / 3, 0.5)
+    assert tuning.means(2) == (0.5, 0.25)
+    first, second = (0.25, 0.75), (1.0, 0.0)
+    assert tuning.by_query() == {"a": second, "b": second, "c": second, "d": first}
+    restricted = tuning.restrict(np.array([False, True]))
+    assert restricted.weights.tolist() == [[1, 0]]
+    assert restricted.values.tolist() == [[1.0, 0.5, 0.0, 0.75]]
+    assert restricted.chosen == (0, 0, 0)
+
+
+def test_the_folds_of_a_seed() -> None:
+    """Ids are sorted within a fold, and an id that is given twice is one query."""
+    folds = make_folds(["b", "a", "c", "a", "b"], 2, 0)
+    assert [len(fold) for fold in folds] == [2, 1]
+    assert sorted(q for fold in folds for q in fold) == ["a", "b", "c"]
+    assert all(list(fold) == sorted(fold) for seed in range(9) for fold in make_folds(IDS, 3, seed))
+    with pytest.raises(InputError, match="wrong number of folds: expected two queries, found 2"):
+        make_folds(["a"], 2, 0)
+    assert len(make_folds(["a", "b"], 2, 0)) == 2
+
+
+def test_the_kind_and_the_cutoff_of_a_measure() -> None:
+    """Without a cutoff it is infinite."""
+    found = [parse_rank_measure(name) for name in ("AP", "nDCG@10", "P@5", "R@100", "RR@1")]
+    assert found == [("AP", np.inf), ("nDCG", 10), ("P", 5), ("R", 100), ("RR", 1)]
