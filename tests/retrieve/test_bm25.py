@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.layout import FieldTotals
+from birchbark.index.statistics import Statistics
 from birchbark.records import Document, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
@@ -76,11 +78,29 @@ def test_a_repeated_term_counts_repeatedly(index: Index) -> None:
     assert twice == pytest.approx({d: 2 * s for d, s in once.items()})
 
 
-@pytest.mark.parametrize(("k1", "b"), [(-0.1, 0.4), (math.nan, 0.4), (0.9, 1.1), (0.9, -0.1)])
+@pytest.mark.parametrize(
+    ("k1", "b"),
+    [(-0.1, 0.4), (math.nan, 0.4), (math.inf, 0.4), (0.9, 1.1), (0.9, -0.1)],
+)
 def test_parameters_out_of_range_are_refused(k1: float, b: float) -> None:
     """Negative k1, b beyond 0 to 1, and NaN are refused."""
     with pytest.raises(InputError, match="out of range"):
         BM25(k1, b)
+
+
+def test_the_line_of_norms_is_that_of_the_formula() -> None:
+    """The norm is k1·(1 − b + b·|d|/avg), and no term adds more than its weight to a score."""
+    statistics = Statistics(FieldTotals(documents=4, tokens=20), 9, {"bee": 1})
+    of_field = BM25(2.0, 0.25).scoring({"bee": 3.0, "tree": 1.0}, statistics)
+    assert (of_field.saturation, of_field.floor) == (1, 2 * 0.75)
+    assert of_field.slope == pytest.approx(2 * 0.25 / 5)
+    assert of_field.weights == of_field.limits
+    bee, tree = math.log(1 + 3.5 / 1.5), math.log(1 + 4.5 / 0.5)
+    assert of_field.weights == pytest.approx({"bee": 3 * bee, "tree": tree})
+    of_all = BM25(idf_documents="all").scoring({"bee": 1.0}, statistics)
+    assert of_all.weights == pytest.approx({"bee": math.log(1 + 8.5 / 1.5)})
+    nothing = BM25().scoring({"bee": 1.0}, Statistics(FieldTotals(0, 0), 0))
+    assert nothing.weights == pytest.approx({"bee": math.log(2)})
 
 
 def test_fields_have_their_own_statistics(tmp_path: Path) -> None:

@@ -17,10 +17,14 @@ from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.layout import FieldTotals
+from birchbark.index.statistics import Statistics
 from birchbark.index.verify import find_damage
+from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.impacts import Impacts
 from birchbark.retrieve.match import AND
 from birchbark.retrieve.rm3 import RM3
 
@@ -111,6 +115,16 @@ def test_weighted_fields_combine_with_text(tmp_path: Path) -> None:
     expanded = FirstStage(fields={"vector": 1.0}, expansion=RM3(documents=1, max_df_share=1.0))
     assert rank_query(index, {"hive": 1.0}, expanded).doc_ids == ("a", "b")
     assert index.term_vectors(["b", "c"], "vector") == [{"bee": 10, "honey": 30}, {}]
+
+
+def test_a_step_counts_for_its_share_of_1() -> None:
+    """The largest impact limits what a term adds to a score."""
+    scoring = Impacts(4).scoring({"bee": 2.0, "hive": 0.0}, Statistics(FieldTotals(1, 1), 1))
+    assert scoring.weights == {"bee": 0.5, "hive": 0}
+    assert scoring.limits == {"bee": 0.5 * MAX_IMPACT, "hive": 0}
+    assert (scoring.saturation, scoring.floor, scoring.slope) == (0, 1, 0)
+    with pytest.raises(InputError, match="steps is out of range"):
+        Impacts(0)
 
 
 @pytest.mark.parametrize(

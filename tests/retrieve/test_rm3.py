@@ -66,6 +66,31 @@ def test_terms_are_filtered_and_limited(tmp_path: Path) -> None:
     assert limited == {"bee": 0.0, "stone": 1.0}
 
 
+def test_terms_of_2_and_of_20_characters_are_added(tmp_path: Path) -> None:
+    """Digits are allowed; a term with any other character is not added."""
+    text = f"bee {'7' * 20} {'8' * 21} 42 9 naïve"
+    index = build_index([Document("a", {"text": text})], tmp_path / "i")
+    expanded = expand(
+        index, {"x": 1.0}, Ranking.of(["a"], [1.0]), RM3(original_weight=0, max_df_share=ANY_DF)
+    )
+    assert expanded == pytest.approx({"x": 0, "bee": 1 / 3, "7" * 20: 1 / 3, "42": 1 / 3})
+
+
+def test_weights_of_a_query_are_scaled_to_its_share(tmp_path: Path) -> None:
+    """They keep their proportions; the terms that are added share the rest."""
+    index = build_index([Document("a", {"text": "honey honey honey bee"})], tmp_path / "i")
+    feedback, model = Ranking.of(["a"], [7.0]), RM3(1, 2, 0.25, ANY_DF)
+    expanded = expand(index, {"bee": 6.0, "stone": 2.0}, feedback, model)
+    assert expanded == pytest.approx(
+        {"bee": 0.25 * 6 / 8 + 0.75 / 4, "honei": 0.75 * 3 / 4, "stone": 0.25 * 2 / 8}
+    )
+    assert expand(index, {"bee": 0.0}, feedback, model) == pytest.approx(
+        {"bee": 0.75 / 4, "honei": 0.75 * 3 / 4}
+    )
+    one = RM3(1, 1, 0.25, ANY_DF)
+    assert expand(index, {"bee": 1.0}, feedback, one) == pytest.approx({"bee": 0.25, "honei": 0.75})
+
+
 def test_only_the_feedback_documents_are_read(tmp_path: Path) -> None:
     """Documents ranked after them have no effect."""
     documents = [Document("a", {"text": "honey"}), Document("b", {"text": "stone"})]
@@ -81,8 +106,10 @@ def test_without_feedback_the_query_is_unchanged(index: Index) -> None:
     assert len(rank_query(index, "zeppelin", FirstStage(expansion=RM3()))) == 0
 
 
-@pytest.mark.parametrize("bad", [{"documents": 0}, {"terms": 0}, {"original_weight": 1.5}])
+@pytest.mark.parametrize(
+    "bad", [{"documents": 0}, {"terms": 0}, {"original_weight": 1.5}, {"max_df_share": -0.1}]
+)
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    """Numbers below 1 and weights outside 0 to 1 are refused."""
+    """Numbers below 1 and shares outside 0 to 1 are refused."""
     with pytest.raises(InputError):
         RM3(**bad)  # type: ignore[arg-type]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
+from birchbark.index.layout import FieldTotals
+from birchbark.index.statistics import Statistics
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
@@ -76,3 +78,19 @@ def test_statistics_follow_the_index(tmp_path: Path) -> None:
     remaining = [d for d in DOCUMENTS if d.doc_id != "forest"]
     fresh = rank_query(build_index(remaining, tmp_path / "j"), "birch bark", FirstStage(TfIdf()))
     assert changed == fresh != old
+
+
+def test_the_query_is_a_unit_vector() -> None:
+    """A term in no document and one in all have no weight; limits are those of a cosine."""
+    statistics = Statistics(FieldTotals(8, 99), 10, {"bee": 1, "tree": 4, "the": 8})
+    weights = {"bee": 1.0, "tree": 3.0, "the": 5.0, "zeppelin": 7.0}
+    scoring = TfIdf().scoring(weights, statistics)
+    bee, tree = math.log(8), 3 * math.log(2)  # of the same length
+    unit = {"bee": math.sqrt(0.5), "tree": math.sqrt(0.5), "the": 0, "zeppelin": 0}
+    assert bee == pytest.approx(tree)
+    assert scoring.limits == pytest.approx(unit)
+    assert scoring.weights == pytest.approx(
+        {**unit, "bee": unit["bee"] * math.log(8), "tree": unit["tree"] * math.log(2)}
+    )
+    assert (scoring.saturation, scoring.floor, scoring.slope) == (0, 0, 0)
+    assert TfIdf().scoring({"the": 1.0}, statistics).weights == {"the": 0}
