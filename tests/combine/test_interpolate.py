@@ -48,6 +48,9 @@ def test_the_highest_score_is_no_unit_for_scores_far_below_zero() -> None:
     assert weight(np.array([0.75, -0.25, -0.75], np.float32)).tolist() == [0.5, -1 / 6, -0.5]
     with pytest.raises(InputError, match=r"further below 0: found -1\.5 to 0\.01 \(use.*minmax"):
         weight(np.array([0.01, -1.5], np.float32))
+    for scores in ([0.25, -0.5], [-0.25, -0.5]):  # also where none is as far from 0 as 1
+        with pytest.raises(InputError, match="further below 0"):
+            weight(np.array(scores, np.float32))
     below = np.array([-3.0], np.float32)  # of documents that are no candidates
     assert weight(np.array([1.0], np.float32), below).tolist() == [0.5, -1.5]
 
