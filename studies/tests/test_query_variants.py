@@ -84,6 +84,15 @@ def test_scores_are_those_of_the_equation(index: Index) -> None:
     assert terms_with_variants(index.analyzer, query, []) == query_terms(index.analyzer, query)
 
 
+def test_terms_of_variants_are_weighted() -> None:
+    """By the weight of the variant and the share of all variants, which is 1 by default."""
+    variants = [QueryVariant("river bees", 0.5), QueryVariant("bees bees", 0.25)]
+    found = terms_with_variants(ENGLISH, "birch river", variants)
+    assert found == {"birch": 1, "river": 1.5, "bee": 1}
+    found = terms_with_variants(ENGLISH, "birch river", variants, 0.5)
+    assert found == {"birch": 1, "river": 1.25, "bee": 0.5}
+
+
 def test_invalid_inputs_are_rejected(model: MaskedLanguageModel, bert: Callable[..., Path]) -> None:
     """Long queries, tokenisers other than WordPiece and bad counts are rejected."""
     with pytest.raises(InputError, match="query long: the query does not fit"):

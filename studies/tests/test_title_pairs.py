@@ -210,3 +210,47 @@ def test_a_limit_draws_pairs_of_all_documents() -> None:
         grade == qrels.grades[q][d] for q, docs in first.items() for d, grade in docs.items()
     )
     assert drawn(qrels, 100, 0) == qrels
+
+
+def test_numbers_of_negatives() -> None:
+    """A share of three in four is three for each relevant pair; they are the first sampled."""
+    assert [negatives_per_positive(share) for share in (0, 0.5, 0.75)] == [0, 1, 3]
+    sampled = {d.doc_id: ["x", "y", "z", "w"] for d in DOCUMENTS}
+    title_pairs = with_changes()
+    assert title_pairs.negatives(sampled, 0.75) == {d: ["x", "y", "z"] for d in sampled}
+    counts = Counter(map(len, title_pairs.negatives(sampled, 0.6).values()))  # 1.5 on average
+    assert counts.keys() == {1, 2}
+    assert abs(counts[2] - COUNT / 2) <= 28  # four standard errors
+    for share in (-0.1, 1.0):
+        with pytest.raises(InputError, match="at least 0 and below 1"):
+            title_pairs.negatives(sampled, share)
+
+
+def test_punctuation_goes_with_the_stop_words() -> None:
+    """A title of stop words alone stays as it is."""
+    titles = {"a": "The bees, & (their) honey", "b": "What is it?", "c": "Bees dance"}
+    title_pairs = TitlePairs(TitleChanges(**NOTHING | {"stop_words": 1}), 0)
+    title_pairs.add(Document(d, {"title": title, "text": "x"}) for d, title in titles.items())
+    found = {doc_id: query.text for doc_id, query in title_pairs.queries.items()}
+    assert found == {"a": "bees, honey", "b": "What is it?", "c": "Bees dance"}
+    assert title_pairs.change_counts == {"titles without stop words": 1}
+
+
+def test_documents_without_a_title_or_a_text_are_in_no_pair() -> None:
+    """They make no query, and are no document of another query's pair."""
+    title_pairs = with_changes()
+    title_pairs.add(
+        [Document("bare", {"text": "x"}), Document("blank", {"title": "t", "text": " "})]
+    )
+    assert title_pairs.incomplete == 2
+    assert title_pairs.queries.keys() == {d.doc_id for d in DOCUMENTS}
+    assert title_pairs.texts("d0", Document("blank", {"title": "t", "text": " "})) == []
+    assert title_pairs.texts("d0", DOCUMENTS[1]) == [DOCUMENTS[1].text]
+    assert title_pairs.qrels().grades == {d.doc_id: {d.doc_id: 1} for d in DOCUMENTS}
+
+
+def test_chances_may_add_up_to_1() -> None:
+    """Each pair is then one with titles."""
+    title_pairs = with_changes(swap=0.5, title_title=0.5)
+    assert set(title_pairs.paired_field.values()) == {"title"}
+    assert len(set(title_pairs.change_counts)) == 2
