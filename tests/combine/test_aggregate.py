@@ -171,6 +171,21 @@ def test_unread_segments_count_as_0(scores: np.ndarray, unread: int) -> None:
         assert partial.evidence <= aggregation.max_evidence(len(complete)) + 1e-9
 
 
+def test_evidence_is_kept_with_its_scores_and_weights() -> None:
+    """They are those of the segments that were read, of which all are by default."""
+    scores = np.array([0.5, 0.25], np.float32)
+    whole, part = aggregate(scores, Mean()), aggregate(scores, Mean(), 2)
+    assert (whole.evidence, part.evidence) == (0.375, 0.1875)
+    assert whole.scores.tolist() == part.scores.tolist() == [0.5, 0.25]
+    assert (whole.weights.tolist(), part.weights.tolist()) == ([0.5, 0.5], [0.25, 0.25])
+
+
+def test_the_largest_product_is_added_first() -> None:
+    """Each of the small ones is below half the precision of 1; their sum would not be."""
+    scores = np.array([1e-16, 1, 1e-16], np.float32)
+    assert weighted_sum(scores, np.ones(3)) == 1
+
+
 def test_a_mean_may_leave_the_best_segment_out() -> None:
     """A document without another segment has no evidence then; negative weights are refused."""
     assert score(TopMean((0.0, 1.0)), np.array([0.5, 0.75], np.float32)) == 0.5

@@ -68,8 +68,11 @@ def test_a_fold_never_sees_its_own_queries(seed: int, count: int) -> None:
 def test_ties_go_to_the_first_weighting() -> None:
     """Differences in the thirteenth decimal count as ties."""
     values = np.full((3, 4), 0.1)
-    values[2] += 1e-15
-    assert choose_by_fold(values, ["a", "b", "c", "d"], (("a", "b"), ("c", "d"))) == (0, 0)
+    values[2] += 4e-13
+    folds = (("a", "b"), ("c", "d"))
+    assert choose_by_fold(values, ["a", "b", "c", "d"], folds) == (0, 0)
+    values[2] += 2e-13  # 0.1000000000006 is rounded up
+    assert choose_by_fold(values, ["a", "b", "c", "d"], folds) == (2, 2)
 
 
 def test_folds_must_hold_each_query_once() -> None:
