@@ -146,3 +146,6 @@ def test_curves_over_ranks() -> None:
     middle = [(rank, 0.5) for rank in range(2, RANKS)]
     assert list(curves.series["some"]) == [(1, 0.25), *middle, (RANKS, 0.75)]
     assert curves.series["none"] == tuple((rank, 0) for rank in range(1, RANKS + 1))
+    curves = rank_curves("curves", "Tiny", replace(qrels, relevant=1), {"some": run})
+    more = [(rank, 0.5) for rank in range(1, RANKS)]  # documents without judgments do not count
+    assert list(curves.series["some"]) == [*more, (RANKS, 0.75)]
