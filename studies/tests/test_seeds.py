@@ -61,6 +61,8 @@ def test_values_and_means_are_averaged_in_each_measure() -> None:
     }
     assert average_seeds(rows, shown_as)["QA"] is alone
     assert distinct(rows, shown_as) == ("MB", "QA")
+    (row,) = seeds_rows("Tiny", rows, shown_as, "AP").rows
+    assert (row.name, [cell.value for cell in row.cells]) == ("MB", [0.375, 0.25, 0.125])
 
 
 def test_the_table_of_seeds() -> None:
