@@ -124,3 +124,12 @@ def test_an_interval_needs_five_queries_with_relevant_pairs() -> None:
         for seed, resamples in ((1, 200), (1, 200), (2, 200), (1, 201))
     }
     assert len(intervals) == 3
+
+
+def test_resamples_with_pairs_of_one_kind_count_half() -> None:
+    """Here a third of them have no pair that is not relevant, and so no curve."""
+    scores, relevant = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 2.5]), np.arange(6) < 5
+    area, interval = auc_with_interval(scores, relevant, np.arange(6), resamples=200)
+    assert area == 3 / 5
+    assert interval
+    assert 0 <= interval[0] < area < interval[1] <= 1
