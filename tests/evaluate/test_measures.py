@@ -400,3 +400,10 @@ def test_measures_of_subtopics_are_refused(name: str) -> None:
     """Judgments are read without subtopics, so that their values would be wrong."""
     with pytest.raises(InputError, match="needs judgments of subtopics, which are not read"):
         measure(QRELS, run(q1="a"), [name])
+
+
+def test_measures_whose_tool_is_missing_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are known, but nothing computes them."""
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "supports", lambda measure: False)
+    with pytest.raises(InputError, match="measure 'AP' needs a package that is not installed"):
+        measure(QRELS, run(q1="a"), ["AP"])
