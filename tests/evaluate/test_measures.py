@@ -251,6 +251,7 @@ def test_names_are_read_without_the_parser_of_ir_measures(monkeypatch: pytest.Mo
         "\0",
         "a.b",
         "P@5@6",
+        "P(cutoff=5)@6",
         "P@x",
         "P(2)@5",
         "P(rel=f())",
