@@ -571,7 +571,8 @@ def test_runs_and_judgments_of_other_libraries() -> None:
     for values in (_OfRanx(), _OfRanx().to_dict()):
         assert Run.of(values, "x") == RUN
         assert Qrels.of(values, 2) == QRELS
-    assert Run.of(RUN.to_dict(), "x") == RUN
+    assert Run.of(RUN.to_dict(), "x") == Run.of(RUN.to_records(), "x") == RUN
+    assert Qrels.of(QRELS.to_dict(), 2) == Qrels.of(QRELS.to_records(), 2) == QRELS
     assert list(RUN.to_dict()["q1"]) == ["b", "a"]
 
 
@@ -596,8 +597,18 @@ def test_frames_of_runs_and_judgments(library: str, columns: tuple[str, ...]) ->
     assert Run.of(frames.DataFrame(run[::-1]), "x").rankings == dict(reversed(RUN.rankings.items()))
     assert Qrels.of(frames.DataFrame(judged), 2) == QRELS
     assert [row["rank"] for row in RUN.to_records()] == [1, 2, 1]
-    with pytest.raises(InputError, match="the frame lacks a column: expected query_id or qid or"):
+    with pytest.raises(InputError, match="a run: no such column: expected query_id or qid or"):
         Run.of(frames.DataFrame({"doc_id": ["a"], "score": [1.0]}))
+    with pytest.raises(InputError, match="no such column"):
+        Run.of(frames.DataFrame({"a": [1], "b": [2]}))
     twice = [*judged, judged[0]]
-    with pytest.raises(InputError, match="document a is twice in the frame for query q1"):
+    with pytest.raises(InputError, match="judgments: document a occurs twice for query q1"):
         Qrels.of(frames.DataFrame(twice))
+
+
+def test_what_is_no_run() -> None:
+    """A list of pairs, a text and a frame whose columns have numbers for names."""
+    pandas = pytest.importorskip("pandas")
+    for values in ([("q", "d")], "q", 3, pandas.DataFrame([["q", "d", 1.0]])):
+        with pytest.raises(InputError):
+            Run.of(values)

@@ -15,6 +15,12 @@ from birchbark.process_limits import PACKAGES
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is tried on Linux")
 LACKING = Path(__file__).parent / "without_posix"  # its sitecustomize.py takes POSIX away
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (LACKING, PACKAGES)))}
+UNCHANGED = """
+from pathlib import Path
+from birchbark.pipeline.upkeep.folder_index import folder_has_changed
+
+assert not folder_has_changed(Path("ix"))
+"""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -85,6 +91,7 @@ def test_a_folder_is_indexed_synced_and_replaced(tmp_path: Path) -> None:
     assert not after & {"below/own.txt", "below/canoe.txt"}
     run(tmp_path, "-m", "birchbark", "index", "files", "--to", "ix", "--replace")
     assert "below/more.txt" in found()
+    run(tmp_path, "-c", UNCHANGED)
 
 
 @pytest.mark.slow

@@ -148,36 +148,48 @@ def shown(value: object) -> str:
     return cut if value is None else f"{type(value).__name__} {cut}"
 
 
-def nested(values: Any, names: Sequence[str]) -> dict[Any, dict[Any, Any]]:
-    """Return query_id → doc_id → value, from such a mapping or from a frame with a row for each.
+def values_by_query(values: Any, names: Sequence[str], noun: str) -> dict[Any, Mapping[Any, Any]]:
+    """Return query_id → doc_id → value, from such a mapping or from rows with one value each.
 
     Args:
-        values: The mapping; an object whose method `to_dict` returns one, as of ranx; or a frame of
-            pandas or polars.
+        values: The mapping; an object whose method `to_dict` returns one, as of ranx; a frame of
+            pandas or polars; or a list of rows, each a mapping.
         names: What the column of values may be called.
+        noun: What the values make, for messages.
 
     Raises:
         InputError: It is none of these, lacks a column, or has a document twice for one query.
     """
     columns = getattr(values, "columns", None)
+    if columns is None and hasattr(values, "to_dict"):
+        values = values.to_dict()
+    if isinstance(values, Mapping):
+        return {q: mapping_of(of_query, f"{noun}: query {q}") for q, of_query in values.items()}
     if columns is None:
-        found = values.to_dict() if hasattr(values, "to_dict") else values
-        return {
-            query_id: dict(mapping_of(of_query, f"what belongs to query {query_id}"))
-            for query_id, of_query in mapping_of(found, "query_id → doc_id → value").items()
-        }
-    rows = []
+        rows = [mapping_of(row, f"{noun}: a row") for row in iterated(values, f"rows of {noun}")]
+        found = list(rows[0]) if rows else [QUERY_COLUMNS[0], DOCUMENT_COLUMNS[0], names[0]]
+    elif not all(isinstance(name, str) for name in columns) or not hasattr(values, "__getitem__"):
+        raise InputError(
+            f"{noun} cannot be made of this",
+            wanted="a frame of pandas or polars whose columns have names, a dict or rows",
+            found=shown(values),
+        )
+    else:
+        found = list(columns)
+    chosen = []
     for wanted in (QUERY_COLUMNS, DOCUMENT_COLUMNS, names):
-        name = next((name for name in wanted if name in columns), None)
+        name = next((name for name in wanted if found.count(name) == 1), None)
         if name is None:
             raise InputError(
-                "the frame lacks a column", wanted=" or ".join(wanted), found=", ".join(columns)
+                f"{noun}: no such column",
+                wanted=" or ".join(wanted),
+                found=", ".join(map(str, found)),
             )
-        rows.append(values[name])
-    by_query: dict[Any, dict[Any, Any]] = {}
-    for query_id, doc_id, value in zip(*rows, strict=True):
+        chosen.append([row.get(name) for row in rows] if columns is None else values[name])
+    by_query: dict[Any, Any] = {}
+    for query_id, doc_id, value in zip(*chosen, strict=True):
         of_query = by_query.setdefault(query_id, {})
         if doc_id in of_query:
-            raise InputError(f"document {doc_id} is twice in the frame for query {query_id}")
+            raise InputError(f"{noun}: document {doc_id} occurs twice for query {query_id}")
         of_query[doc_id] = value
     return by_query

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from birchbark import defaults
-from birchbark.arguments import listed, mapping_of, nested, shown, text_of
+from birchbark.arguments import listed, mapping_of, shown, text_of, values_by_query
 from birchbark.errors import InputError, require_at_least
 
 T = TypeVar("T")
@@ -501,7 +501,7 @@ class Run:
                 raise InputError(
                     f"the ranking of query {query_id} is not a Ranking",
                     found=shown(ranking),
-                    remedy="make it with Ranking.from_pairs",
+                    remedy="make a run of scores with Run.of",
                 )
         object.__setattr__(self, "rankings", _by_id(self.rankings, "query"))
 
@@ -515,19 +515,20 @@ class Run:
 
     @classmethod
     def of(cls, values: Any, tag: str = "birchbark") -> Run:
-        """Make a run of what other libraries have.
+        """Make a run from another library's.
 
         Args:
-            values: Query id → doc_id → score; a Run of ranx; or a frame of pandas or polars with a
-                row for each document: `query_id`, `qid` or `q_id`; `doc_id`, `docno` or `docid`;
-                and `score`. Ranks are not read: documents are ranked by their scores.
+            values: Query id → doc_id → score; a Run of ranx; or a frame of pandas or polars, or a
+                list of mappings, with a row for each document: `query_id`, `qid`, `q_id` or
+                `query-id`; `doc_id`, `docno`, `docid` or `corpus-id`; and `score`. Ranks are not
+                read: documents are ranked by their scores.
             tag: Name of the system. Default: "birchbark".
 
         Raises:
             InputError: It is none of these, lacks a column, or as in `Ranking.of`.
         """
-        scores = nested(values, ("score",))
-        return cls({query_id: Ranking.from_pairs(of) for query_id, of in scores.items()}, tag)
+        scores = values_by_query(values, ("score",), "a run")
+        return cls({q: Ranking.from_pairs(scored) for q, scored in scores.items()}, tag)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return query id → doc_id → score, best first, as ranx and ir-measures take."""
@@ -585,18 +586,23 @@ class Qrels:
 
     @classmethod
     def of(cls, values: Any, relevant: int = 1) -> Qrels:
-        """Make judgments of what other libraries have.
+        """Make judgments from another library's.
 
         Args:
-            values: Query id → doc_id → grade; Qrels of ranx; or a frame of pandas or polars with a
-                row for each judgment: columns as in `Run.of`, and `relevance`, `label`, `grade` or
-                `score`.
+            values: Query id → doc_id → grade; Qrels of ranx; or a frame of pandas or polars, or a
+                list of mappings, with a row for each judgment: columns as in `Run.of`, and
+                `relevance`, `label`, `grade` or `score`.
             relevant: See the attribute. Default 1.
 
         Raises:
             InputError: It is none of these, lacks a column, or as for `Qrels`.
         """
-        return cls(nested(values, ("relevance", "label", "grade", "score")), relevant)
+        names = ("relevance", "label", "grade", "score")
+        return cls(values_by_query(values, names, "judgments"), relevant)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Return query id → doc_id → grade, as ranx and ir-measures take."""
+        return {query_id: dict(judged) for query_id, judged in self.grades.items()}
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for each judgment, with `query_id`, `doc_id` and `relevance`."""

@@ -19,9 +19,9 @@ except ImportError:  # Windows
         import msvcrt
 
 HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
-BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows changes the ends of lines
+BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows converts line endings
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
-LOCKED_BYTE = 1 << 30  # of a file, which it need not have; other processes cannot read it
+LOCKED_BYTE = 1 << 30  # may lie beyond the end; Windows lets no other process read it
 
 
 def lock_handle(handle: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -105,7 +105,8 @@ class Comparison:
 def together(of_collections: Sequence[Mapping[str, Results]]) -> list[Results]:
     """Return the evaluation of each run over the queries of all collections.
 
-    of_collections: for each collection, tag → evaluation. Runs that one of them lacks are left out.
+    of_collections: for each collection, tag → evaluation, by measures whose values are averaged.
+    Runs that one of them lacks are left out.
     """
     joined = []
     for tag, first in of_collections[0].items():
@@ -120,7 +121,9 @@ def together(of_collections: Sequence[Mapping[str, Results]]) -> list[Results]:
             for name in first.values
         }
         means = {name: float(np.mean(list(of_all.values()))) for name, of_all in values.items()}
-        joined.append(replace(first, values=values, means=means))
+        unranked = sum(results[tag].unranked for results in of_collections)
+        unjudged = sum(results[tag].unjudged for results in of_collections)
+        joined.append(Results(tag, values, means, unranked, unjudged))
     return joined
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -18,6 +19,7 @@ import pytest
 
 from birchbark.collection.files import folder, isolated_reader
 from birchbark.collection.files.folder import read_folder
+from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import PACKAGES
@@ -342,3 +344,32 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_a_request_that_cannot_be_sent_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next file is read by another one."""
+    begun = (Path("a.txt"), b"bark", "a.txt", {"size": "4"}, Counter[str]())
+
+    def fails(*_: object) -> str:
+        raise MemoryError
+
+    with IsolatedReader() as reader:
+        with monkeypatch.context() as patch:
+            patch.setattr(isolated_reader.json, "dumps", fails)
+            with pytest.raises(MemoryError):
+                reader.begin(*begun)
+        file = [part.doc_id for part in reader.begin(*begun)]
+    assert file == ["a.txt"]
+    command = ["pgrep", "-P", str(os.getpid()), "-f", isolated_reader.MODULE]
+    assert not subprocess.run(command, capture_output=True, check=False).stdout
+
+
+def test_documents_precede_an_error_of_the_walk(tmp_path: Path) -> None:
+    """A name that is not Unicode, after a file, is an error after its documents."""
+    files = written(tmp_path, a="birch")
+    (files / os.fsdecode(b"b\xff.txt")).write_text("oak")
+    found = []
+    with pytest.raises(InputError, match="not valid Unicode"):
+        for _, document in read_folder(files, Intake(skip_bad=False)):
+            found.append(document.doc_id)
+    assert found == ["a.txt"]

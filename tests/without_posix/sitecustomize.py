@@ -9,6 +9,7 @@ import fcntl
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,8 @@ for name in ("SIGHUP", "SIGALRM", "SIGXCPU", "setitimer", "alarm"):
 os.supports_dir_fd.clear()
 os.supports_fd.clear()
 
-_open, _fsync, _flags, _flock = os.open, os.fsync, fcntl.F_GETFL, fcntl.flock
+_open, _fsync, _scandir = os.open, os.fsync, os.scandir
+_flags, _flock = fcntl.F_GETFL, fcntl.flock
 
 
 def open_file(path, flags, mode=0o777, *, dir_fd=None):
@@ -68,7 +70,33 @@ def guarded(function, *, checks_target=False, replaces=True):
     return checked
 
 
-os.open, os.fsync = open_file, fsync
+class Entry:
+    """An entry of a folder, whose status has no number of the file."""
+
+    def __init__(self, entry):
+        self.entry = entry
+
+    def __getattr__(self, name):
+        return getattr(self.entry, name)
+
+    def __fspath__(self):
+        return self.entry.path
+
+    def stat(self, *, follow_symlinks=True):
+        status = self.entry.stat(follow_symlinks=follow_symlinks)
+        known = {name: getattr(status, name) for name in dir(status) if name.startswith("st_")}
+        return SimpleNamespace(**{**known, "st_ino": 0})
+
+
+@contextmanager
+def scandir(path="."):
+    if isinstance(path, int):
+        raise TypeError("scandir: no descriptors of folders")
+    with _scandir(path) as entries:
+        yield map(Entry, entries)
+
+
+os.open, os.fsync, os.scandir = open_file, fsync, scandir
 os.unlink = os.remove = guarded(os.unlink)
 os.rmdir = guarded(os.rmdir)
 os.rename = guarded(os.rename, checks_target=True, replaces=False)

@@ -509,7 +509,7 @@ def best_documents(
             first, count = _collect_all(lists, minimum, memory, excluded, first, hits)
         if count > depth:  # keep the best, and all documents tied with the last of them
             rounded = scores[:count].astype(np.float32)
-            last = np.partition(rounded, count - depth)[count - depth]
+            last = -np.partition(-rounded, depth - 1)[depth - 1]  # slow at the other end of ties
             best = np.flatnonzero(rounded >= last)
             count, threshold = len(best), float(np.nextafter(last, np.float32(-np.inf)))
             docs[:count], scores[:count] = docs[best], scores[best]

@@ -25,7 +25,7 @@ from birchbark.collection.parsing.lines import MAX_FILE, decompressed, read_limi
 from birchbark.errors import InputError, UnreadableError
 from birchbark.records import Document
 
-MOST_BYTES_AHEAD = 1_000_000  # of a file that is read before its documents are wanted
+MOST_BYTES_AHEAD = 1_000_000  # of a file, unpacked, that is read before its documents are wanted
 # Fields that searches can filter by; the last four are those of e-mails.
 KEYWORDS = ("path", "folder", "type", "language", "modified", "from", "to", "cc", "date")
 
@@ -51,13 +51,15 @@ class _Contents(NamedTuple):
     """What a file has become.
 
     state: which is kept of a file that cannot be opened, too. parts: None if they have not changed.
-    notes: complete after the last part. error: why the file cannot be opened.
+    notes: complete after the last part. error: why the file cannot be opened. is_large: whether the
+    next file waits until all parts have been taken.
     """
 
     state: FileState
     parts: Iterable[Part] | None = None
     notes: Counter[str] | None = None
     error: InputError | None = None
+    is_large: bool = False
 
 
 class _File(NamedTuple):
@@ -131,21 +133,26 @@ class FolderChanges:
     def _read_ahead(self, unreadable: list[Path], reader: IsolatedReader) -> Iterator[_File]:
         """Yield the files, each with its contents if they may be new.
 
-        Meanwhile the next one is read, unless this one is large. unreadable: see `_files`.
+        While one is used, the next is read, unless the first is large. unreadable: see `_files`.
         """
         before: _File | None = None  # has been begun, and not yet yielded
-        for path, status in self._files(self._intake, unreadable):
-            if before:
-                before = before.read()
-            file = _File(path, status)
-            if status and self._differs(self._known.get(path.as_posix()), status, retry=True):
-                file = _File(path, status, self._begin(path, status, reader))
+        try:
+            for path, status in self._files(self._intake, unreadable):
+                if before:
+                    before = before.read()
+                file = _File(path, status)
+                if status and self._differs(self._known.get(path.as_posix()), status, retry=True):
+                    file = _File(path, status, self._begin(path, status, reader))
+                if before:
+                    yield before
+                before = file
+                if file.contents and file.contents.is_large:
+                    yield file
+                    before = None
+        except Exception:  # of the walk: it comes after the files before it
             if before:
                 yield before
-            before = file
-            if status and status.st_size > MOST_BYTES_AHEAD:
-                yield file
-                before = None
+            raise
         if before:
             yield before
 
@@ -166,7 +173,8 @@ class FolderChanges:
             if known and known.digest == state.digest and not known.failed:
                 return _Contents(state)
             notes = Counter[str]()
-            return _Contents(state, reader.begin(location, raw, name, about, notes), notes)
+            parts = reader.begin(location, raw, name, about, notes)
+            return _Contents(state, parts, notes, is_large=len(raw) > MOST_BYTES_AHEAD)
         except Exception as error:
             return _Contents(state, error=why_unread(error).at(str(location)))
 

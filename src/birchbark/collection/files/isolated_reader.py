@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
@@ -62,7 +62,8 @@ class IsolatedReader:
 
         location, raw: where it is, and its bytes. path: below the folder. about: fields that all
         its documents have, with the `size` of the file, in bytes. notes: what the readers have
-        noted is added to it after the last part. Raises UnreadableError if no process starts.
+        noted is added to it after the last part. Raises UnreadableError if no process starts, and
+        MemoryError.
         """
         progress = _Progress(doc_id_of(path))
         request = {"location": str(location), "path": path, "about": about, "bytes": len(raw)}
@@ -94,11 +95,19 @@ class IsolatedReader:
 
     def _send(self, request: dict[str, Any], raw: bytes) -> None:
         """Let a process read a file."""
-        self._busy, self._idle = self._idle or _start(), None
-        assert self._busy.stdin
-        with suppress(BrokenPipeError):  # it has ended, which is seen when answers are read
-            self._busy.stdin.write(json.dumps(request).encode() + b"\n" + raw)
-            self._busy.stdin.flush()
+        process, self._idle = self._idle or _start(), None
+        self._busy = process
+        assert process.stdin
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.write(raw)
+            process.stdin.flush()
+        except OSError:
+            pass  # it has ended, which is seen when answers are read
+        except BaseException:
+            self._busy = None
+            end_process(process)
+            raise
 
     def _answers(self, characters: int) -> Generator[dict[str, Any]]:
         """Yield what the process answers; InputError if it ends before the last answer."""
@@ -115,9 +124,10 @@ class IsolatedReader:
                     return
             raise _reason(process.wait())
         finally:
-            self._busy = None
-            if self._idle is not process:
-                end_process(process)
+            if self._busy is process:  # and has not been ended with the reader
+                self._busy = None
+                if self._idle is not process:
+                    end_process(process)
 
 
 def why_unread(error: Exception) -> InputError:

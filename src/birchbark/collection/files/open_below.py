@@ -3,7 +3,7 @@
 Between a look at a name and its use, a link may be put in its place, or in that of a folder on the
 way. Each name is therefore opened relative to the folder that was opened before, without following
 a link, and what was opened is checked. Links are read and followed here, within the folder. Where
-folders cannot be opened (Windows), names are looked at before a file is opened and again after it.
+folders cannot be opened (Windows), names are checked before and after a file is opened.
 """
 
 from __future__ import annotations

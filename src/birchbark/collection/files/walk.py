@@ -19,6 +19,7 @@ from birchbark.collection.files.open_below import (
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import OpenFile, open_by_name
 from birchbark.errors import InputError, UnreadableError
+from birchbark.systems import HAS_FOLDER_HANDLES
 
 GITIGNORE = ".gitignore"
 MOST_BYTES = 50_000  # of a .gitignore file, whose patterns are compared with each name below it
@@ -161,11 +162,18 @@ def _entries(folder: Path, below: Path) -> list[_Entry]:
 def _entry(entry: os.DirEntry[str], folder: Path) -> _Entry:
     try:
         is_file = entry.is_file(follow_symlinks=False)
-        status = entry.stat(follow_symlinks=False) if is_file else None
+        status = _status_of(entry) if is_file else None
         is_folder = entry.is_dir(follow_symlinks=False)
         return _Entry(entry.name, is_folder, entry.is_symlink(), status)
     except OSError as error:
         return _Entry(entry.name, False, False, _unreadable(error, folder / entry.name))
+
+
+def _status_of(entry: os.DirEntry[str]) -> os.stat_result:
+    """Return the status of a file; Windows keeps none of its numbers in the folder."""
+    if HAS_FOLDER_HANDLES:
+        return entry.stat(follow_symlinks=False)
+    return os.stat(entry.path, follow_symlinks=False)  # noqa: PTH116
 
 
 def _status(

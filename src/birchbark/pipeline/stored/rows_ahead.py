@@ -10,6 +10,7 @@ from birchbark.pipeline.stored.precompute import Precomputation
 from birchbark.records import Document
 
 MOST_BYTES = 256_000_000  # of rows that are kept; those of further documents are computed later
+BYTES_PER_DOCUMENT = 700  # beside its arrays
 
 
 class RowsAhead:
@@ -31,12 +32,12 @@ class RowsAhead:
                 read = replace(document, read_fields=self._read_fields)
                 [rows] = self._computation.compute([read])
                 self._rows[_key(read)] = rows
-                self._bytes += sum(array.nbytes for array in rows.values())
+                self._bytes += BYTES_PER_DOCUMENT + sum(a.nbytes for a in rows.values())
             yield document
 
     @property
     def computation(self) -> Precomputation:
-        """The precomputation, to which the rows that are kept are known."""
+        """The precomputation, which uses the rows that are kept."""
         return replace(self._computation, compute=self._compute)
 
     def _compute(self, documents: Sequence[Document]) -> Iterator[NewRows]:

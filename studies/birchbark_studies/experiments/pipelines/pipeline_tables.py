@@ -44,8 +44,8 @@ COST_NOTE = (
 
 
 TOGETHER_NOTE = (
-    "Over the queries of all collections, each of which counts the same; only pipelines that rank "
-    "every collection. Intervals, tests and † as above."
+    "Over the queries of all collections, where each query counts the same; only pipelines that "
+    "rank every collection. Intervals, tests and † as above."
 )
 WEIGHTS_NOTE = "For each fold, the weights with the best mean over the queries of the other folds."
 
@@ -108,8 +108,8 @@ def tables(
 ) -> tuple[Table, ...]:
     """Make the tables of effectiveness, cost, chosen weights and seeds, in this order.
 
-    Each has a group for each collection. Of several collections, a table also has the queries of
-    all together, since one test over all can show what tests of each cannot.
+    Each has a group for each collection. Of several collections, another table follows the first:
+    their queries together, since one test over all can show what tests of each cannot.
 
     heads: the columns of each table.
     shown_as: row with one of several seeds → the row that stands for all of them.
