@@ -152,6 +152,8 @@ def build_from(
     folders = _folders_of(collection, format_name)
     schema = schema or default_schema(collection, format_name)
 
+    ahead = RowsAhead(static_vectors(), schema.read_fields) if static else None
+
     def build(advance: Advance) -> Index:
         if isinstance(collection, Path | str) and not folders:
             documents = counted(read_collection(collection, intake, format_name), advance)
@@ -170,7 +172,6 @@ def build_from(
             source, directory, of_files, intake, watch, replace=replace, shards=shards
         )
 
-    ahead = RowsAhead(static_vectors(), schema.read_fields) if static else None
     with progress("indexing") as advance:
         index = build(advance)
     if ahead:
