@@ -92,6 +92,46 @@ def test_search(searcher: Searcher) -> None:
     ]
 
 
+def test_sentences_within_a_number_of_tokens(searcher: Searcher) -> None:
+    """What is left out is told."""
+    from birchbark.adapters.mcp import make_server
+
+    server = make_server(searcher, "notes")
+    everything = call(server, "search", query=QUERY, top=3)["documents"]
+    texts = [s["text"] for document in everything for s in document["sentences"]]
+    assert len(texts) > 2
+    tokens = -(-len(texts[0]) // 4)
+    shorter = call(server, "search", query=QUERY, top=3, max_tokens=tokens)
+    kept = [[s["text"] for s in document["sentences"]] for document in shorter["documents"]]
+    assert kept == [texts[:1], [], []]
+    assert shorter["notes"] == [f"{len(texts) - 1} sentences left out, because of max_tokens"]
+
+
+def test_the_first_sentence_of_each_document_comes_first() -> None:
+    """Then the second of each; a long one is left out before a short one that follows."""
+    from birchbark.adapters.mcp import FoundDocument, Sentence, _shorten
+
+    place = {"start": 0, "end": 0, "page": None, "line": None, "score": None}
+    found = [
+        FoundDocument(
+            doc_id=name,
+            title="",
+            score=1.0,
+            probability=None,
+            path=None,
+            uri="",
+            copies=[],
+            sentences=[Sentence(text=text, **place) for text in texts],
+        )
+        for name, texts in (("a", ["aaaa", "AAAA", "x"]), ("b", ["bbbb", "BB"]))
+    ]
+    assert _shorten(found, 11) == 1
+    assert [[s.text for s in document.sentences] for document in found] == [
+        ["aaaa", "x"],
+        ["bbbb", "BB"],
+    ]
+
+
 def test_read(searcher: Searcher) -> None:
     """A long document is read in parts, and other fields come with it."""
     from birchbark.adapters.mcp import make_server

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Protocol, TypeVar
 
 from anyio.from_thread import check_cancelled
@@ -29,6 +29,7 @@ from birchbark.show.plural import plural
 
 SENTENCES = 3  # of each document that a search finds
 EXPLAINED = 10  # sentences of a document that is explained
+MAX_TOKENS, CHARACTERS_PER_TOKEN = 4_000, 4  # of all sentences that a search returns
 CHARACTERS = 20_000  # of a document that are read at once
 MAX_TOP = 50
 MAX_CHARACTERS = 100_000
@@ -195,6 +196,14 @@ def make_server(
             ),
         ] = None,
         literal: Literal = False,
+        max_tokens: Annotated[
+            int,
+            Field(
+                ge=1,
+                description="Tokens of all sentences together, at most, as four characters each. "
+                "The first sentence of each document comes before the second of any.",
+            ),
+        ] = MAX_TOKENS,
     ) -> Found:
         """Find the documents that answer a query, with their most relevant sentences."""
         joined = {
@@ -212,6 +221,8 @@ def make_server(
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
             ordered = sorted_by_field(answer, sort) if sort else answer
             documents = list(map(_found, ordered.hits))
+            if left_out := _shorten(documents, max_tokens * CHARACTERS_PER_TOKEN):
+                notes.append(f"{plural(left_out, 'sentence')} left out, because of max_tokens")
             return Found(documents=documents, exact=answer.stats.exact, notes=notes)
 
         return await _told(run(find))
@@ -346,6 +357,25 @@ def _found(hit: Hit) -> FoundDocument:
         copies=list(hit.copies),
         sentences=sentences,
     )
+
+
+def _shorten(documents: Sequence[FoundDocument], characters: int) -> int:
+    """Leave out sentences that are too long together; return how many were left out."""
+    left_out = 0
+    places = sorted(
+        (n, d) for d, found in enumerate(documents) for n in range(len(found.sentences))
+    )
+    kept: list[list[Sentence]] = [[] for _ in documents]
+    for number, position in places:
+        sentence = documents[position].sentences[number]
+        if len(sentence.text) <= characters:
+            characters -= len(sentence.text)
+            kept[position].append(sentence)
+        else:
+            left_out += 1
+    for document, sentences in zip(documents, kept, strict=True):
+        document.sentences = sentences
+    return left_out
 
 
 def _sentences(hit: Hit, count: int) -> list[Sentence]:
