@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,30 @@ def test_inspection(searcher: Searcher) -> None:
         with pytest.raises(pt.validate.InputValidationError, match="query"):
             transformer.transform(pd.DataFrame({"qid": ["1"]}))
     assert pt.inspect.indexer_inputs(BirchbarkIndex("new")) == [["docno", "text"]]
+
+
+@pytest.mark.filterwarnings("ignore:.*TransfomerTestCase")
+def test_tests_that_pyterrier_brings(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transformer can be inspected and drawn."""
+    from birchbark.adapters.pyterrier import (
+        BirchbarkReranker,
+        BirchbarkRetriever,
+        BirchbarkTextLoader,
+    )
+
+    monkeypatch.setattr(pt.documentation, "url_for_class", lambda *_, **__: None)  # of the web
+    transformers = (
+        BirchbarkRetriever(searcher),
+        BirchbarkReranker(searcher),
+        BirchbarkReranker(evidence=True),
+        BirchbarkTextLoader(searcher.index.directory),
+    )
+    for transformer in transformers:
+        tests = pt.testing.transformer_test_class(lambda made=transformer: made)
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(tests).run(result)
+        assert result.testsRun > 1
+        assert not [*result.errors, *result.failures], transformer
 
 
 def test_experiment(searcher: Searcher) -> None:
