@@ -15,7 +15,7 @@ from birchbark.cli.model_check import check
 from birchbark.cli.model_extend import extend_command
 from birchbark.cli.model_quantize import quantize_command
 from birchbark.cli.options import PATH, json_option, option, replace_option
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import BirchbarkError, CheckpointError, HubError, InputError
 
 
 @click.group(
@@ -39,13 +39,15 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
 
     Only files needed for ranking are downloaded: weights as safetensors, never as a pickle. They
     are compared with the hub's checksums, and source.json records the commit. Models are stored in
-    $BIRCHBARK_MODELS, by default ~/.local/share/birchbark/models. $HF_ENDPOINT selects another hub,
-    and $HF_TOKEN gives access to gated models.
+    $BIRCHBARK_MODELS, by default ~/.local/share/birchbark/models. What the hub's own client has in
+    its cache ($HF_HUB_CACHE) is copied from there. $HF_ENDPOINT selects another hub, and $HF_TOKEN
+    gives access to gated models.
     """
     import os
 
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.model_folder import is_hub_id, model_path
+    from birchbark.hub.cache import HubCache
     from birchbark.hub.client import ENDPOINT, Hub
     from birchbark.hub.fetch import fetch as fetch_model
 
@@ -54,7 +56,15 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
     target = to or model_path(hub_id)
     refuse_existing(target, replace=replace)
     hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, os.environ.get("HF_TOKEN") or None)
-    description = fetch_model(hub, hub_id, revision, target, _megabytes, replace=replace)
+    cache, description = HubCache.of_user(), None
+    if cache.has(hub_id, revision):
+        try:
+            description = fetch_model(cache, hub_id, revision, target, _megabytes, replace=replace)
+            notify(f"copied from {cache.folder}, where the hub's own client keeps it")
+        except (CheckpointError, HubError) as error:
+            notify(f"not copied from {cache.folder}, but downloaded: {error}")
+    if description is None:
+        description = fetch_model(hub, hub_id, revision, target, _megabytes, replace=replace)
     notify(f"{hub_id}: {description}")
     notify(f"stored in {target}; use it with --model {to or hub_id}")
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLError
-from typing import Any
+from typing import IO, Any
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
@@ -115,23 +115,12 @@ class Hub:
         invalid.
         """
         file = listing.files[name]
-        digest, git = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
-        git.update(b"blob %d\0" % (file.size or 0))
-        received = 0
         path = f"{listing.hub_id}/resolve/{listing.commit}/{quote(name)}"
         with self._answer(path, name) as answer, target.open("wb") as out:
-            while chunk := answer.read(CHUNK):
-                out.write(chunk)
-                digest.update(chunk)
-                git.update(chunk)
-                received += len(chunk)
-                advance(len(chunk))
-                if file.size is not None and received > file.size:
-                    break
+            digest = save(answer, file, out, advance, self._url(path))
             if file.size is None and answer.length:  # fewer bytes than Content-Length
                 raise http.client.IncompleteRead(b"", answer.length)
-        _check(file, received, digest.hexdigest(), git.hexdigest(), self._url(path))
-        return digest.hexdigest()
+        return digest
 
     def _url(self, path: str) -> str:
         return f"{self.endpoint.rstrip('/')}/{path}"
@@ -168,6 +157,28 @@ class Hub:
                     found=str(broken) or type(broken).__name__,
                     remedy="nothing was saved; try again",
                 ) from broken
+
+
+def save(
+    stream: IO[bytes], file: HubFile, out: IO[bytes], advance: Callable[[int], object], where: str
+) -> str:
+    """Write the bytes of a listed file to `out`; return their SHA-256.
+
+    where: the address of the file, for errors. Raises HubError if size or checksum is wrong.
+    """
+    digest, git = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
+    git.update(b"blob %d\0" % (file.size or 0))
+    received = 0
+    while chunk := stream.read(CHUNK):
+        out.write(chunk)
+        digest.update(chunk)
+        git.update(chunk)
+        received += len(chunk)
+        advance(len(chunk))
+        if file.size is not None and received > file.size:
+            break
+    _check(file, received, digest.hexdigest(), git.hexdigest(), where)
+    return digest.hexdigest()
 
 
 def _http_error(refused: HTTPError, name: str, endpoint: str) -> HubError:

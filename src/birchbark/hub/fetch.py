@@ -19,6 +19,7 @@ from birchbark.checkpoint.settings import SETTINGS
 from birchbark.checkpoint.shards import INDEX, shard_names
 from birchbark.checkpoint.weights import WEIGHTS
 from birchbark.errors import CheckpointError
+from birchbark.hub.cache import HubCache
 from birchbark.hub.client import Hub, Listing
 from birchbark.score.describe import Description, describe
 
@@ -34,9 +35,15 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 
 def fetch(
-    hub: Hub, hub_id: str, revision: str, target: Path, watch: Watch, *, replace: bool = False
+    hub: Hub | HubCache,
+    hub_id: str,
+    revision: str,
+    target: Path,
+    watch: Watch,
+    *,
+    replace: bool = False,
 ) -> Description:
-    """Download a model to the directory `target`, and record its origin in SOURCE.
+    """Download a model to the directory `target`, or copy it, and record its origin in SOURCE.
 
     Only files that ranking needs are downloaded, never a pickle. Weights are downloaded last, after
     the configuration has been checked.
@@ -69,7 +76,7 @@ def fetch(
     return description
 
 
-def _files(hub: Hub, listing: Listing, scratch: Path, watch: Watch) -> dict[str, str]:
+def _files(hub: Hub | HubCache, listing: Listing, scratch: Path, watch: Watch) -> dict[str, str]:
     """Download a model's files to `scratch`; return file name → SHA-256."""
     fetched: dict[str, str] = {}
 
