@@ -11,9 +11,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from birchbark.cli import group
 from birchbark.collection.documents import collection_format, read_collection
 from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError, MissingPackageError
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
@@ -127,3 +131,69 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingPackageError, match=r"birchbark\[parquet\]"):
         list(read_collection(path))
+
+
+def nano(folder: Path) -> Path:
+    """A test collection in the layout of NanoBEIR."""
+    rows = {
+        "corpus": [{"_id": r["_id"], "text": r["text"]} for r in ROWS],
+        "queries": [{"_id": "q1", "text": "light boats"}, {"_id": "q2", "text": "dance"}],
+        "qrels": [
+            {"query-id": "q1", "corpus-id": "a"},
+            {"query-id": "q2", "corpus-id": "b"},
+            {"query-id": "q2", "corpus-id": "a"},
+        ],
+    }
+    for name, of_name in rows.items():
+        write(folder / name / "train-00000-of-00001.parquet", of_name)
+    return folder
+
+
+def test_queries_and_judgments_of_nanobeir(tmp_path: Path) -> None:
+    """They are folders of Parquet files, and judgments have no grades."""
+    folder = nano(tmp_path)
+    queries = read_queries(folder / "queries")
+    assert [(q.query_id, q.text) for q in queries] == [("q1", "light boats"), ("q2", "dance")]
+    assert read_qrels(folder / "qrels").grades == {"q1": {"a": 1}, "q2": {"b": 1, "a": 1}}
+
+
+def test_the_commands_take_nanobeir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index, retrieve and evaluate."""
+    nano(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        "index corpus --format parquet --to ix --vectors none",
+        "retrieve ix --queries queries --output bm25.run",
+        "evaluate qrels bm25.run -m RR",
+    ):
+        done = CliRunner().invoke(group, command.split())
+        assert done.exit_code == 0, done.output
+    assert "bm25" in done.output
+    assert ".5" in done.output  # q1 has no word of a document
+
+
+def test_grades_and_fields_of_rows(tmp_path: Path) -> None:
+    """Grades are read if there are any; other columns can form the text of a query."""
+    rows = [{"query_id": 1, "doc_id": "a", "score": 2}, {"query_id": 1, "doc_id": "b", "score": 0}]
+    assert read_qrels(write(tmp_path / "q.parquet", rows)).grades == {"1": {"a": 2, "b": 0}}
+    path = write(tmp_path / "t.parquet", [{"id": "1", "title": "t", "description": "d"}])
+    assert [q.text for q in read_queries(path, ("title", "description"))] == ["t d"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query-id": "1", "score": 1}, "row 1: no id: expected a field named doc_id or"),
+        ({"qid": "1", "docno": "a", "score": 1.5}, "row 1: grade is not an integer"),
+    ],
+)
+def test_bad_judgments(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_qrels(write(tmp_path / "q.parquet", [row]))
+
+
+def test_bad_queries(tmp_path: Path) -> None:
+    """The row is named."""
+    path = write(tmp_path / "q.parquet", [{"id": "1", "text": "x"}, {"id": "2", "text": None}])
+    with pytest.raises(InputError, match="row 2: query 2 has no text"):
+        read_queries(path)

@@ -1,4 +1,4 @@
-"""How are the rows of Parquet files read as Documents?"""
+"""How are the rows of Parquet files read, as Documents, queries or judgments?"""
 
 from __future__ import annotations
 
@@ -19,23 +19,38 @@ def read_parquet(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each row of a file, or of all `*.parquet` of a folder.
 
     Columns are fields, see `Document.from_dict`; dates and times become text in ISO format.
+    Raises what `parquet_rows` raises.
+    """
+    for location, row in parquet_rows(path):
+        try:
+            document = Document.from_dict(row)
+        except InputError as error:
+            intake.bad(error.at(location))
+        else:
+            yield location, document
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a path is of a Parquet file, by its name, or of a folder with such files."""
+    return path.suffix == ".parquet" or (path.is_dir() and bool(_files(path)))
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield location and columns of each row of a file, or of all `*.parquet` of a folder.
+
     Raises InputError for a damaged file, and for a folder without such files, and
     MissingPackageError without pyarrow.
     """
-    files = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    files = _files(path) if path.is_dir() else [path]
     if not files:
         raise InputError("no file ends in .parquet", where=str(path))
     for file in files:
         for number, row in enumerate(_rows(file), 1):
-            location = f"{file}, row {number}"
-            try:
-                document = Document.from_dict(row)
-            except InputError as error:
-                intake.bad(error.at(location))
-            else:
-                yield location, document
+            yield f"{file}, row {number}", row
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*.parquet") if file.is_file())
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

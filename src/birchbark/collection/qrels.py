@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
+from birchbark.arguments import DOCUMENT_COLUMNS, QUERY_COLUMNS
 from birchbark.collection.ir_datasets import dataset_id, read_judgments
+from birchbark.collection.parquet import is_parquet, parquet_rows
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
-from birchbark.records import Qrels, as_grade
+from birchbark.records import Qrels, as_grade, take_id
 
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
@@ -20,10 +23,11 @@ _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 def read_qrels(path: Path | str) -> Qrels:
     """Read judgments in the format of TREC, `query_id iteration doc_id grade`, or of BEIR.
 
-    BEIR's files have a header and three columns: `query-id corpus-id score`.
+    BEIR's files have a header and three columns: `query-id corpus-id score`. So have Parquet files;
+    without `score`, as in NanoBEIR, each grade is 1.
 
     Args:
-        path: The file, or `ir_datasets:ID`.
+        path: The file, a folder of Parquet files, or `ir_datasets:ID`.
 
     Raises:
         InputError: If a line has another form, a grade is not a whole number, a document has two
@@ -49,11 +53,25 @@ def read_qrels(path: Path | str) -> Qrels:
 
 def _read_file(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
     """Yield location and query_id, doc_id and grade of each judgment."""
+    if is_parquet(path):
+        return _from_rows(parquet_rows(path))
     lines = binary_lines(path)
     first = list(islice(lines, 1))
     if first and first[0][1].split() == BEIR_HEADER:
         return parse_lines(lines, path, _parse_beir, Intake())
     return parse_lines(chain(first, lines), path, _parse, Intake())
+
+
+def _from_rows(
+    rows: Iterable[tuple[str, dict[str, Any]]],
+) -> Iterator[tuple[str, tuple[str, str, int]]]:
+    for location, row in rows:
+        try:
+            judged = row.get("score", 1)
+            ids = take_id(row, QUERY_COLUMNS), take_id(row, DOCUMENT_COLUMNS)
+            yield location, (*ids, as_grade(judged))
+        except InputError as error:
+            raise error.at(location) from None
 
 
 def _parse_beir(line: str) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""How are queries read from TSV, JSONL, topics in SGML or XML, or TREC CAR's judgments?"""
+"""How are queries read from TSV, JSONL, Parquet, topics in SGML or XML, or TREC CAR's judgments?"""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from birchbark import defaults
 from birchbark.arguments import names_of
 from birchbark.collection import ir_datasets
 from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
+from birchbark.collection.parquet import is_parquet, parquet_rows
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import decode_lines, lines_in_memory, parse_lines
 from birchbark.collection.qrels import read_qrels
@@ -31,18 +33,19 @@ def read_queries(
     topic_fields: Iterable[str] = defaults.TOPIC_FIELDS,
     encoding: str = defaults.ENCODING,
 ) -> list[Query]:
-    """Read queries from TSV (`id TAB text`), JSONL or topics in SGML or XML, in the file's order.
+    """Read queries from TSV (`id TAB text`), JSONL, Parquet or topics, in the file's order.
 
-    In JSONL, `vector` may hold weighted terms of the index, `{"bee": 1.5}`.
-    The format is detected from the first character of the file. The number of a TREC Microblog
-    topic (MB001) is written as in the qrels (1). Of a file named `*hierarchical.qrels`, TREC CAR's
-    judgments, each section is a query: the title of its page and its headings.
+    Topics are in SGML or XML. In JSONL and Parquet, `vector` may hold weighted terms of the index,
+    `{"bee": 1.5}`. Parquet is known by its name, the others by the first character of the file. The
+    number of a TREC Microblog topic (MB001) is written as in the qrels (1). Of a file named
+    `*hierarchical.qrels`, TREC CAR's judgments, each section is a query: the title of its page and
+    its headings.
 
     Args:
-        path: The file, or `ir_datasets:ID`.
+        path: The file, a folder of Parquet files, or `ir_datasets:ID`.
         topic_fields: The parts of a topic that form the query, joined by a space: `title`,
             `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`), with
-            its language in front if it has one (`en-title`). Of JSON objects, their fields; the
+            its language in front if it has one (`en-title`). Of JSON objects and rows, fields; the
             first of `text`, `query`, `title` and `question` by default. Default `("title",)`.
         encoding: The encoding of the file. Default `utf-8`.
 
@@ -57,13 +60,15 @@ def read_queries(
     if has_sections(path):
         sections = read_qrels(path).grades
         return _checked(((str(path), Query(name, section_text(name))) for name in sections), path)
+    chosen = () if fields == defaults.TOPIC_FIELDS else fields
+    if is_parquet(path):
+        return _checked(_from_rows(parquet_rows(path), chosen), path)
     intake = Intake(encoding=encoding)
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
         located: Iterable[tuple[str, Query]] = _topics(lines, path, fields, encoding)
     else:
-        chosen = () if fields == defaults.TOPIC_FIELDS else fields
         if chosen and first not in (b"{", b"["):
             raise InputError("TSV has no topic fields", where=str(path), found=", ".join(chosen))
         parse = partial(_from_json, fields=chosen) if first in (b"{", b"[") else _from_tsv
@@ -108,8 +113,22 @@ def _without_header(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 
 def _from_json(line: str, fields: tuple[str, ...]) -> Query:
-    """Return the query in a line. fields: those that form its text; () for the first that is."""
-    values = json_object(line)
+    return _from_values(json_object(line), fields)
+
+
+def _from_rows(
+    rows: Iterable[tuple[str, dict[str, Any]]], fields: tuple[str, ...]
+) -> Iterator[tuple[str, Query]]:
+    """Yield location and query of each row. fields: see `_from_values`."""
+    for location, row in rows:
+        try:
+            yield location, _from_values(row, fields)
+        except InputError as error:
+            raise error.at(location) from None
+
+
+def _from_values(values: dict[str, Any], fields: tuple[str, ...]) -> Query:
+    """Return a query. fields: those that form its text; () for the first that is there."""
     query_id = take_id(values, ID_NAMES)
     if fields:
         if absent := [name for name in fields if not isinstance(values.get(name), str)]:
