@@ -143,7 +143,7 @@ def test_menus_stay_in_their_places(page: Any) -> None:
     assert page.locator(".menu summary").all_inner_texts() == names
     page.click("summary:text-is('Type')")
     assert labels(page) == ["text", "markdown"]  # not counted, since all are alike
-    page.get_by_label("markdown").check()
+    page.get_by_label("markdown", exact=True).check()
     page.wait_for_selector("#notice:has-text('with these filters')")
     assert page.locator(".menu summary").all_inner_texts() == names
     assert chips(page) == ["Folder: letters", "Type: markdown"]
@@ -170,6 +170,35 @@ def test_dates_are_chosen_by_period_year_and_range(page: Any) -> None:
     page.click(".periods button:text-is('Any time')")
     wait_for(page, *(Path(name).name for name in FILES))
     assert chips(page) == []
+
+
+def test_dates_that_are_typed_stay(page: Any) -> None:
+    """The menus are drawn again when documents have been counted, which may be meanwhile."""
+    held: list[Any] = []
+
+    def count() -> None:
+        while not held:
+            page.wait_for_timeout(20)
+        held.pop().continue_()
+
+    page.route("**/facets?*", lambda route: held.append(route))
+    ask(page, "birch bark")
+    count()
+    page.click("summary:text-is('Date')")
+    page.click(".periods button:has-text('2024')")
+    wait_for(page, "canoe.txt", "kayak.md")
+    page.fill(".panel:visible [data-key=from]", "2024-07-02")
+    count()
+    page.wait_for_selector(".periods [aria-pressed=true]:has-text('2024')")
+    assert page.input_value(".panel:visible [data-key=from]") == "2024-07-02"
+    page.click(".range button")
+    wait_for(page, "kayak.md", "trees.txt", "ann.txt", "top.txt")
+    count()
+    page.click(".periods button:text-is('Any time')")
+    wait_for(page, *(Path(name).name for name in FILES))
+    count()
+    page.wait_for_selector(".periods [aria-pressed=true]:text-is('Any time')")
+    assert page.input_value(".panel:visible [data-key=from]") == ""
 
 
 def test_each_chip_is_removed_on_its_own(page: Any) -> None:

@@ -17,11 +17,15 @@ export function datePanel(years, current, choose) {
   const apply = event => {
     event.preventDefault();
     const [low, high] = first.value && last.value ? [first.value, last.value].sort() : [first.value, last.value];
-    choose(low || high ? `${low}..${high}` : "");
+    take(low || high ? `${low}..${high}` : "");
+  };
+  const take = filter => {
+    for (const field of [first, last]) field.value = field.defaultValue;  // nothing is left that was typed and not applied
+    choose(filter);
   };
   return element("div", {},
     element("p", { class: "periods" }, ...[["Any time", ""], ...recent, ...listed].map(([name, filter, count]) =>
-      element("button", { type: "button", class: "chip", "data-key": name, "aria-pressed": filter === current, onclick: () => choose(filter) },
+      element("button", { type: "button", class: "chip", "data-key": name, "aria-pressed": filter === current, onclick: () => take(filter) },
         name, count ? element("span", { class: "count" }, ` ${count}`) : ""))),
     element("form", { class: "range", onsubmit: apply }, element("label", {}, "From ", first), element("label", {}, "To ", last), element("button", { "data-key": "apply" }, "Apply")));
 }

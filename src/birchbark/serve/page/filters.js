@@ -39,13 +39,14 @@ function inPlace(query, found) {
   }));
 }
 
-// Replaces the menus; the open one stays open, and the same control has the focus.
+// Replaces the menus; the open one stays open, with dates that were typed and not applied, and the same control has the focus.
 function redraw(bar, items) {
   const open = bar.querySelector("details[open]"), focused = bar.contains(document.activeElement) ? document.activeElement : null;
-  const top = open?.lastChild.scrollTop;
+  const top = open?.lastChild.scrollTop, typed = [...open?.querySelectorAll("[type=date]") ?? []].filter(input => input.value !== input.defaultValue);
   bar.replaceChildren(...items);
   const same = open && bar.querySelector(`[data-field="${CSS.escape(open.dataset.field)}"]`);
   if (same) { same.open = true; same.lastChild.scrollTop = top; }
+  for (const { dataset, value } of same ? typed : []) same.querySelector(`[data-key="${dataset.key}"]`).value = value;
   if (focused) (bar.querySelector(`[data-key="${CSS.escape(focused.dataset.key)}"]`) ?? (same ?? bar).querySelector("summary"))?.focus();
 }
 
