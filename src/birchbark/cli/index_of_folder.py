@@ -151,7 +151,6 @@ def build_from(
 
     folders = _folders_of(collection, format_name)
     schema = schema or default_schema(collection, format_name)
-
     ahead = RowsAhead(static_vectors(), schema.read_fields) if static else None
 
     def build(advance: Advance) -> Index:
