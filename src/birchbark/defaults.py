@@ -119,6 +119,9 @@ TUNING_STEP: Final = 0.1
 TUNED_MEASURE: Final = "AP"
 TUNED_SEGMENTS: Final = 3
 
+# Bench
+BENCH_QUESTIONS: Final = 30
+
 # Service
 HOST: Final = "127.0.0.1"
 PORT: Final = 8000

@@ -49,6 +49,7 @@ COMMAND_NAMES = (
     "fuse",
     "tune",
     "evaluate",
+    "bench",
     "study",
     "pairs",
     "train",

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from fastapi import Depends, FastAPI, Response
+from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 from starlette.routing import Route
@@ -34,15 +34,17 @@ def application(
     *,
     models_only: bool = False,
     agents: Agents | None = None,
+    front: APIRouter | None = None,
 ) -> Any:
     """Return the service as an ASGI application.
 
     key: the bearer token that requests must carry; None if they need none. hosts: the accepted host
     names; all if empty. reports: the directory of the studies whose reports are served; None to
     serve none. models_only: whether there are no routes for documents, and no page.
-    agents: what answers agents; None to let none in.
+    agents: what answers agents; None to let none in. front: the routes of another page in place of
+    the search page; None for that one.
     """
-    app = fastapi_app(service, key, reports, models_only=models_only, agents=agents)
+    app = fastapi_app(service, key, reports, models_only=models_only, agents=agents, front=front)
     return ServiceMiddleware(app, service, key, hosts)
 
 
@@ -53,6 +55,7 @@ def fastapi_app(
     *,
     models_only: bool = False,
     agents: Agents | None = None,
+    front: APIRouter | None = None,
 ) -> FastAPI:
     """Return the routes and error handlers, without the middleware; see `application`."""
 
@@ -103,7 +106,7 @@ def fastapi_app(
 
     routers = [rerank_routes(service), model_routes(service), docs_routes(at_root=models_only)]
     if not models_only:
-        routers += [search_routes(service), page_routes(service, reports)]
+        routers += [search_routes(service), front or page_routes(service, reports)]
     for router in routers:
         app.include_router(router, dependencies=dependencies)
     if agents:

@@ -144,7 +144,9 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/reports/{name}/{page}")
     async def report_page(name: str, page: str, request: Request) -> Response:
-        return await read(request, lambda: _report_response(_find_page(reports, name, page)))
+        return await read(
+            request, lambda: report_response(_find_page(reports, name, page).read_bytes())
+        )
 
     return routes
 
@@ -203,9 +205,8 @@ def _find_page(reports: Path | None, name: str, page: str) -> Path:
     return pages[page]
 
 
-def _report_response(path: Path) -> Response:
+def report_response(text: bytes) -> Response:
     """Return a page of a report, which may run its own scripts, but load nothing."""
-    text = path.read_bytes()
     policy = (
         f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
         f"img-src data:; script-src {_script_hashes(text)}; "

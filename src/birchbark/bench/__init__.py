@@ -1,0 +1,1 @@
+"""Does re-ranking help on a person's own documents? Drafted questions, judgments, a report."""

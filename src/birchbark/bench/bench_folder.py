@@ -1,0 +1,168 @@
+"""What does a bench have on disk? Questions, runs, judgments and the report.
+
+NAME.bench/
+bench.json        what each run was made from, and the time that a question took
+questions.tsv     id TAB text; people may edit it
+drafted.qrels     the document whose words each drafted question has
+runs/SYSTEM.run   a run in TREC format for each system
+judgments.qrels   grades that a person gave, from 0 to 3, in TREC format
+report.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from birchbark.artifact import json_checksum, lock, new_file, read_json, write_json
+from birchbark.bench.draft import DraftedQuestion
+from birchbark.collection.qrels import read_qrels
+from birchbark.collection.queries import read_queries
+from birchbark.collection.runs import read_run, write_run
+from birchbark.errors import InputError
+from birchbark.records import Qrels, Query, Run
+
+STATE, LOCK = "bench.json", "lock"
+GRADES = range(4)
+Grades = dict[str, dict[str, int]]  # query_id → doc_id → grade
+
+
+class BenchFolder:
+    """The files of a bench. One process at a time may use it, until it is closed.
+
+    Raises InputError if the folder holds files of something else, and ArtifactError if another
+    process uses it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.exists() and not (path / STATE).is_file() and any(path.iterdir()):
+            raise InputError(
+                "is not a bench", where=str(path), remedy="choose another folder: --to DIR"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        self.path, self._writing = path, Lock()
+        self._lock = lock(path / LOCK, "bench")
+        if not (path / STATE).exists():
+            write_json(path / STATE, {"systems": {}, "judged": {}})
+        self._state: dict[str, Any] = read_json(path / STATE, "bench")
+        self._grades = _grades(path / "judgments.qrels")
+
+    def close(self) -> None:
+        """Let other processes use the folder."""
+        self._lock.close()
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether there are questions."""
+        return (self.path / "questions.tsv").exists()
+
+    @property
+    def questions(self) -> list[Query]:
+        """The questions, in the order of the file.
+
+        Raises InputError if a question was judged in other words.
+        """
+        file = self.path / "questions.tsv"
+        questions = read_queries(file)
+        for query in questions:
+            judged = self._state["judged"].get(query.query_id, query.text)
+            if judged != query.text:
+                raise InputError(
+                    f"question {query.query_id} was judged in other words",
+                    where=str(file),
+                    wanted=judged,
+                    found=query.text,
+                    remedy="give the new question another id",
+                )
+        return questions
+
+    def write_questions(self, questions: Iterable[Query]) -> None:
+        """Replace the questions. Raises InputError for one that has weights instead of words."""
+        questions = list(questions)
+        for query in questions:
+            if query.weights is not None:
+                raise InputError("has weights instead of words", where=f"query {query.query_id}")
+        with new_file(self.path / "questions.tsv") as out:
+            out.writelines(f"{q.query_id}\t{' '.join(q.text.split())}\n" for q in questions)
+
+    def write_report(self, page: str) -> Path:
+        """Store the report, and return its path."""
+        with new_file(self.path / "report.html") as out:
+            out.write(page)
+        return self.path / "report.html"
+
+    def write_drafted(self, drafted: Iterable[DraftedQuestion]) -> None:
+        """Store drafted questions, and the documents that they are from."""
+        drafted = list(drafted)
+        _write_grades(
+            self.path / "drafted.qrels", {d.query.query_id: {d.doc_id: 1} for d in drafted}
+        )
+        self.write_questions(d.query for d in drafted)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The id of each drafted question → that of the document that it is from."""
+        grades = _grades(self.path / "drafted.qrels")
+        return {query_id: doc_id for query_id, judged in grades.items() for doc_id in judged}
+
+    @property
+    def judgments(self) -> Qrels:
+        """The grades that a person has given."""
+        with self._writing:
+            return Qrels({query_id: dict(judged) for query_id, judged in self._grades.items()})
+
+    def judge(self, query: Query, doc_id: str, grade: int | None) -> None:
+        """Store a person's grade, from 0 to 3; None removes it. On disk when this returns."""
+        query_id = query.query_id
+        if grade is not None and grade not in GRADES:
+            raise InputError("grade is out of range", wanted="0 to 3", found=str(grade))
+        with self._writing:
+            changed: Grades = {name: dict(judged) for name, judged in self._grades.items()}
+            judged = changed.setdefault(query_id, {})
+            if grade is None:
+                judged.pop(doc_id, None)
+            else:
+                judged[doc_id] = grade
+            changed = {name: judged for name, judged in changed.items() if judged}
+            self._store(judged={**self._state["judged"], query_id: query.text})
+            _write_grades(self.path / "judgments.qrels", changed)
+            self._grades = changed
+
+    def run(self, tag: str, made_from: Mapping[str, Any]) -> Run | None:
+        """Return a system's run; None if there is none, or it was made from something else."""
+        known, file = self._state["systems"].get(tag, {}), self._run_file(tag)
+        if known.get("made_from") != json_checksum(made_from) or not file.exists():
+            return None
+        return read_run(file)
+
+    def write_run(self, run: Run, made_from: Mapping[str, Any], seconds: float) -> None:
+        """Store a system's run. seconds: of a question, in the median."""
+        write_run(run, self._run_file(run.tag))
+        entry = {"made_from": json_checksum(made_from), "seconds": seconds}
+        self._store(systems={**self._state["systems"], run.tag: entry})
+
+    def seconds(self, tag: str) -> float:
+        """Return the seconds that a question took the system, in the median."""
+        return float(self._state["systems"][tag]["seconds"])
+
+    def _store(self, **changes: Mapping[str, Any]) -> None:
+        self._state = {**self._state, **changes}
+        write_json(self.path / STATE, self._state)
+
+    def _run_file(self, tag: str) -> Path:
+        return self.path / "runs" / f"{tag}.run"
+
+
+def _grades(path: Path) -> Grades:
+    """Return the grades of a file; none if it does not exist or is empty."""
+    if not path.exists() or not path.read_text("utf-8").strip():
+        return {}
+    return read_qrels(path).to_dict()
+
+
+def _write_grades(path: Path, grades: Grades) -> None:
+    with new_file(path) as out:
+        for query_id, judged in grades.items():
+            out.writelines(f"{query_id} 0 {doc_id} {grade}\n" for doc_id, grade in judged.items())

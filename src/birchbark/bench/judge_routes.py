@@ -1,0 +1,92 @@
+"""How does a person judge documents in a browser, without knowing which system found them?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from birchbark.bench.bench import Bench
+from birchbark.bench.bench_folder import GRADES
+from birchbark.bench.draft import PREFIX
+from birchbark.serve.bounded_json import BoundedRoute
+from birchbark.serve.disconnect import cancel_on_disconnect
+from birchbark.serve.limits import MAX_ID_CHARACTERS
+from birchbark.serve.page_routes import MEDIA_TYPES, report_response
+from birchbark.serve.schemas import StrictRequest
+from birchbark.serve.service import NotFoundError, Service
+
+
+class Judgment(StrictRequest):
+    """A grade for a document of the pool; without one, the judgment is removed."""
+
+    query_id: str = Field(max_length=MAX_ID_CHARACTERS)
+    doc_id: str = Field(max_length=MAX_ID_CHARACTERS)
+    grade: int | None = Field(None, ge=GRADES[0], le=GRADES[-1])
+
+
+def judge_routes(service: Service, bench: Bench) -> APIRouter:
+    """Return the routes of the page on which a person judges, and of the report."""
+    by_id, pooled = {query.query_id: query for query in bench.questions}, bench.pooled
+    routes = APIRouter(include_in_schema=False, route_class=BoundedRoute)
+
+    @routes.get("/")
+    async def page() -> Response:
+        return _file_response("judge.html")
+
+    @routes.get("/judge/{name}")
+    async def page_file(name: str) -> Response:
+        if name not in _page_files():
+            raise NotFoundError("no such file")
+        return _file_response(name)
+
+    @routes.get("/judgments")
+    async def judgments() -> dict[str, Any]:
+        grades = bench.folder.judgments.grades
+        return {
+            "questions": [
+                {
+                    "query_id": query.query_id,
+                    "text": query.text,
+                    "drafted": query.query_id.startswith(PREFIX),
+                    "documents": [
+                        {"doc_id": doc_id, "grade": grades.get(query.query_id, {}).get(doc_id)}
+                        for doc_id in pooled[query.query_id]
+                    ],
+                }
+                for query in bench.questions
+            ]
+        }
+
+    @routes.post("/judgments")
+    async def judge(body: Judgment, request: Request) -> dict[str, Any]:
+        def store(seconds: float, on_step: Callable[[], None]) -> None:
+            if body.doc_id not in pooled.get(body.query_id, ()):
+                raise NotFoundError("no such document to judge")
+            bench.folder.judge(by_id[body.query_id], body.doc_id, body.grade)
+
+        await cancel_on_disconnect(request, service.run_quick(store))
+        return {"grade": body.grade}
+
+    @routes.get("/report")
+    async def report(request: Request) -> Response:
+        def render(seconds: float, on_step: Callable[[], None]) -> bytes:
+            return bench.report().page().encode()
+
+        return report_response(await cancel_on_disconnect(request, service.run_quick(render)))
+
+    return routes
+
+
+@cache
+def _page_files() -> dict[str, str]:
+    folder = files(__package__).joinpath("page")
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name}
+
+
+def _file_response(name: str) -> Response:
+    return Response(_page_files()[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])

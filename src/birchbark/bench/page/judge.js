@@ -1,0 +1,112 @@
+// How does a person judge? One document at a time, by the keys 0 to 3, and each grade is stored at once.
+
+import { getJson, postJson } from "/page/api.js";
+import { plainView } from "/page/document_views.js";
+import { element } from "/page/dom.js";
+import { countCharacters, findShown, shownCharacters, wrap } from "/page/marks.js";
+
+const $ = id => document.getElementById(id);
+const MARKED = 3;  // best sentences
+let items = [], at = 0, controller = null;  // of all questions: { question, number, document, of }
+
+const isOpen = item => item.document.grade === null && !item.question.skipped;
+
+function tell(error) {
+  $("error").hidden = !error;
+  $("error").textContent = error?.message ?? "";
+}
+
+function showProgress() {
+  const judged = items.filter(item => item.document.grade !== null).length;
+  $("done").textContent = `${judged.toLocaleString("en")} of ${items.length.toLocaleString("en")} documents judged`;
+  $("progress").value = items.length ? judged / items.length : 1;
+}
+
+// Shows an item; null for none left.
+async function show(index) {
+  controller?.abort();
+  controller = new AbortController();
+  const item = items[index];
+  $("judging").hidden = !item;
+  $("finished").hidden = Boolean(item);
+  showProgress();
+  if (!item) return;
+  at = index;
+  const { question, document: { doc_id: id, grade } } = item, { signal } = controller;
+  $("place").textContent = `Question ${item.number} of ${items.at(-1).number}, document ${item.of[0]} of ${item.of[1]}.`;
+  $("drafted").hidden = !question.drafted;
+  $("question").textContent = question.text;
+  for (const button of $("grades").children) button.setAttribute("aria-pressed", Number(button.value) === grade);
+  $("document-path").textContent = "";
+  $("contents").replaceChildren("Opening…");
+  const path = `/documents/${encodeURIComponent(id)}`;
+  try {
+    const opened = await getJson(path, signal);
+    $("document-path").textContent = opened.fields.path ?? id;
+    const view = plainView(opened);
+    $("contents").className = opened.fields.type === "code" ? "plain code" : view.kind;
+    $("contents").replaceChildren(...view.nodes);
+    $("document").scrollTop = 0;
+    const scored = await getJson(`${path}?${new URLSearchParams({ query: question.text })}`, signal);
+    mark(opened.contents, view.runs, scored.segments);
+  } catch (error) {
+    if (error.name !== "AbortError") tell(error);
+  }
+}
+
+function mark(contents, runs, segments) {
+  const best = segments.toSorted((a, b) => b.score - a.score).slice(0, MARKED), whole = countCharacters(contents);
+  const characters = shownCharacters($("contents")), ranges = [];
+  for (const { start, end } of best.toSorted((a, b) => a.start - b.start)) {
+    const range = findShown([whole.before[start], whole.before[end]], runs, whole.bare, characters.bare);
+    if (range && range[0] >= (ranges.at(-1)?.[1] ?? 0)) ranges.push(range);
+  }
+  wrap(characters, ranges, () => element("mark", { share: 1 }));
+  const first = $("contents").querySelector("mark");
+  if (first) $("document").scrollTop = first.offsetTop - $("document").clientHeight / 3;
+}
+
+async function judge(grade) {
+  const { question, document } = items[at];
+  try {
+    await postJson("/judgments", { query_id: question.query_id, doc_id: document.doc_id, grade });
+    document.grade = grade;
+    tell(null);
+    showNextOpen();
+  } catch (error) {
+    tell(error);
+  }
+}
+
+// The next document without a grade; from the beginning if there is none behind this one.
+function showNextOpen() {
+  const next = items.findIndex((item, index) => index > at && isOpen(item));
+  show(next < 0 ? items.findIndex(isOpen) : next);
+}
+
+function skip() {
+  items[at].question.skipped = true;
+  showNextOpen();
+}
+
+const move = change => show($("judging").hidden ? items.length - 1 : Math.min(Math.max(at + change, 0), items.length - 1));
+
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "ArrowLeft") move(-1);
+  if ($("judging").hidden || event.repeat) return;
+  if ("0123".includes(event.key)) judge(Number(event.key));
+  if (event.key === "s") skip();
+  if (event.key === "ArrowRight") move(1);
+});
+for (const button of $("grades").children) button.addEventListener("click", () => judge(Number(button.value)));
+for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => move(Number(button.dataset.move)));
+document.querySelector("[data-skip]").addEventListener("click", skip);
+
+try {
+  const { questions } = await getJson("/judgments");
+  items = questions.flatMap((question, index) => question.documents.map((found, place, all) => ({ question, number: index + 1, document: found, of: [place + 1, all.length] })));
+  show(items.findIndex(isOpen));
+} catch (error) {
+  tell(error);
+}
