@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from birchbark.records import Document
-from birchbark.segment.sections import sections
+from birchbark.segment.sections import headings, sections
 
 
 def test_sections_begin_with_their_headings() -> None:
@@ -46,3 +46,11 @@ Last."""
     assert [s.text for s in windows] == ["Bees\nA\r\n===\r\nb.", "Bees\n# C\r\nd."]
     assert [s.start for s in windows] == [5, 17]
     assert [s.text for s in sections(Document("d", {"text": "Plain."}))] == ["Plain."]
+
+
+def test_headings_are_on_one_line_without_marks() -> None:
+    text = (
+        "Before.\n\n#  One   word #\nText.\n\nTwo words\n=========\n\n```\n# none\n```\n### Three\n"
+    )
+    assert headings(text) == ["One word", "Two words", "Three"]
+    assert headings("none") == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from birchbark import defaults
 from birchbark.index.index import Index
@@ -20,7 +20,7 @@ from birchbark.pipeline.answers.example_queries import (
     spread_ids,
 )
 from birchbark.records import Document, Query
-from birchbark.segment.sections import sections
+from birchbark.segment.sections import headings
 from birchbark.segment.sentences import sentences
 from birchbark.text.stop_words import NLTK
 
@@ -32,7 +32,6 @@ ENDS = ".!?…"
 ASKED_WORDS = 4  # of a sentence become a question
 COMMON = 0.1  # a question has a word that at most this share of the documents has, or two documents
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_HASHES = re.compile(r"^\s*#+\s*|\s*#+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +57,20 @@ def draft_questions(
     rng = random.Random(seed)
     doc_ids = spread_ids(index, LOOKED_AT * count)
     rng.shuffle(doc_ids)
-    drafted, asked, headings = list[DraftedQuestion](), set[str](), 0
+    drafted, asked, of_headings = list[DraftedQuestion](), set[str](), 0
     for doc_id in doc_ids:
         if len(drafted) == count:
             break
         on_document()
         part = _part(index.documents([doc_id])[0], rng)
         kinds = [_from_heading, _from_sentence]
-        if 2 * headings > len(drafted):
+        if 2 * of_headings > len(drafted):
             kinds.reverse()
         for draft in kinds:
             text = draft(index, part, rng)
             if text is not None and text.lower() not in asked:
                 asked.add(text.lower())
-                headings += draft is _from_heading
+                of_headings += draft is _from_heading
                 query = Query(f"{PREFIX}{len(drafted) + 1}", text)
                 drafted.append(DraftedQuestion(query, doc_id))
                 break
@@ -87,10 +86,9 @@ def _part(document: Document, rng: random.Random) -> Document:
 
 def _from_heading(index: Index, document: Document, rng: random.Random) -> str | None:
     """Return a heading of the text, or else the title, if it reads like a query and is telling."""
-    found = [section.text.lstrip().partition("\n")[0] for section in sections(_untitled(document))]
-    headings = [" ".join(_HASHES.sub("", line).split()) for line in found[1:]]
-    rng.shuffle(headings)
-    for heading in (*headings, " ".join(document.title.split())):
+    found = headings(document.text)
+    rng.shuffle(found)
+    for heading in (*found, " ".join(document.title.split())):
         if reads_like_a_query(heading) and _is_telling(index, _frequencies(index, heading)):
             return heading
     return None
@@ -98,22 +96,19 @@ def _from_heading(index: Index, document: Document, rng: random.Random) -> str |
 
 def _from_sentence(index: Index, document: Document, rng: random.Random) -> str | None:
     """Return some words of a random sentence; None if no sentence is telling."""
-    spans = [segment.text for segment in sentences(_untitled(document))]
+    spans = [
+        segment.text for segment in sentences(replace(document, fields={"text": document.text}))
+    ]
     rng.shuffle(spans)
     for text in spans[:LOOKED_AT]:
         if text[-1] not in ENDS or len(text.split()) not in SENTENCE_WORDS or not is_prose(text):
             continue
         shared = {word: df for word, df in _frequencies(index, text).items() if df > 1}
-        if len(shared) >= ASKED_WORDS:
-            chosen = set(rng.sample(list(shared), ASKED_WORDS))
-            asked = {word: df for word, df in shared.items() if word in chosen}
-            if _is_telling(index, asked):
-                return " ".join(asked)
+        if len(shared) >= ASKED_WORDS and _is_telling(index, shared):
+            rarest = min(shared, key=shared.__getitem__)
+            others = rng.sample([word for word in shared if word != rarest], ASKED_WORDS - 1)
+            return " ".join(word for word in shared if word in (rarest, *others))
     return None
-
-
-def _untitled(document: Document) -> Document:
-    return Document(document.doc_id, {"text": document.text})
 
 
 def _frequencies(index: Index, text: str) -> dict[str, int]:

@@ -83,8 +83,7 @@ def verdict(
         count = plural(judged.questions if judged else 0, "question")
         told.append(
             f"No recommendation yet: {count} judged, and {FEWEST} are the fewest that say "
-            "something. Drafted questions have the words of the document that they are from, so "
-            "they favour BM25 and cannot show what models gain on questions in other words."
+            "something."
         )
     if drafted and drafted.differences:
         told.append(_on_drafted(drafted))
@@ -136,7 +135,8 @@ def _on_drafted(drafted: Comparison) -> str:
         outcome = "a model finds the document later than BM25, so it loses questions in its words"
     return (
         f"On the {drafted.questions} drafted questions {outcome}: {_listed(drafted)} in "
-        f"{drafted.measure}."
+        f"{drafted.measure}. They have the words of the document that they are from, so they "
+        "favour BM25, and cannot show what models gain on questions in other words."
     )
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 BASELINE = "BM25"
 LOOPBACK = ("localhost", "127.0.0.1")
-PACKAGES = {"jinja2": "study", "matplotlib": "study", "scipy": "study", "fastapi": "serve"}
+PACKAGES = {"jinja2": "study", "scipy": "study"}
+PACKAGES_OF_THE_PAGE = {"fastapi": "serve", "prometheus_client": "serve", "uvicorn": "serve"}
 
 
 @click.command(
@@ -96,7 +97,7 @@ def command(
     knowing which. The report recommends a system once ten questions are judged.
     """
     check_given_options()
-    for package, extra in PACKAGES.items():
+    for package, extra in {**PACKAGES, **(PACKAGES_OF_THE_PAGE if judge else {})}.items():
         if not find_spec(package):
             raise MissingPackageError(
                 f"the command needs {package}", remedy=f"pip install 'birchbark[{extra}]'"

@@ -21,6 +21,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "run_file": ("negatives", "all_ranked"),
     "scoring_model": ("best_segments",),
     "best": ("evidence",),
+    "port": ("judge",),
 }
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
     "rank_constant": ("fused_by", ("ranks",)),

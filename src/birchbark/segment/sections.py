@@ -10,6 +10,7 @@ from birchbark.segment.paragraphs import segments_between
 
 _LINES = re.compile(r"[^\n]*\n?")
 _HASHES = re.compile(r" {0,3}#{1,6}[ \t]+\S")
+_MARKS = re.compile(r"^ {0,3}#+|#+\s*$")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _UNDERLINE = re.compile(r"([=\-~^*+#\"'`:.])\1{2,}")
 
@@ -24,6 +25,12 @@ def sections(document: Document) -> list[Segment]:
     `Document.contents` except white space between them.
     """
     return segments_between(document, _headings)
+
+
+def headings(text: str) -> list[str]:
+    """Return the headings of a text with line feeds, in order, each on one line without marks."""
+    lines = (text[start:].lstrip("\n").partition("\n")[0] for start, _ in _headings(text, 0))
+    return [" ".join(_MARKS.sub("", line).split()) for line in lines]
 
 
 def _headings(text: str, begin: int) -> Iterator[tuple[int, int]]:

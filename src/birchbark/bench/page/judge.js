@@ -66,14 +66,17 @@ function mark(contents, runs, segments) {
   if (first) $("document").scrollTop = first.offsetTop - $("document").clientHeight / 3;
 }
 
+// The next document is shown at once, so that a quick second key is for that one.
 async function judge(grade) {
-  const { question, document } = items[at];
+  const { question, document } = items[at], before = document.grade, judged = at;
+  document.grade = grade;
+  showNextOpen();
   try {
     await postJson("/judgments", { query_id: question.query_id, doc_id: document.doc_id, grade });
-    document.grade = grade;
     tell(null);
-    showNextOpen();
   } catch (error) {
+    document.grade = before;
+    show(judged);
     tell(error);
   }
 }

@@ -1,0 +1,126 @@
+"""Can a person judge what systems found, blind, and see the report of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from birchbark.bench.bench import Bench
+from birchbark.bench.bench_folder import BenchFolder
+from birchbark.bench.judge_routes import judge_routes
+from birchbark.bench.rank_questions import rank_questions
+from birchbark.index.build_index import build_index
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.records import Query
+from birchbark.serve.app import application
+from birchbark.serve.service import Service
+from conftest import DOCUMENTS, WordScorer
+
+QUESTIONS = [Query("drafted-1", "birch river"), Query("mine", "iron bridge")]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
+        folder.write_questions(QUESTIONS)
+        runs = []
+        for tag, rankers in (("BM25", ()), ("words", Ranker(WordScorer()))):
+            run, seconds = rank_questions(Searcher(index, rankers), QUESTIONS, tag, {})
+            folder.write_run(run, {}, seconds)
+            runs.append(run)
+        yield Bench("notes", folder, QUESTIONS, runs)
+
+
+@pytest.fixture
+def client(bench: Bench, tmp_path: Path) -> Iterator[TestClient]:
+    service = Service(Searcher(tmp_path / "index", Ranker(WordScorer())))
+    with TestClient(application(service, front=judge_routes(service, bench))) as client:
+        yield client
+
+
+def test_documents_to_judge_tell_nothing_of_the_systems(client: TestClient, bench: Bench) -> None:
+    first, second = client.get("/judgments").json()["questions"]
+    assert (first["query_id"], first["text"], first["drafted"]) == (
+        "drafted-1",
+        "birch river",
+        True,
+    )
+    assert not second["drafted"]
+    for question in (first, second):
+        assert set(question) == {"query_id", "text", "drafted", "documents"}
+        assert all(set(document) == {"doc_id", "grade"} for document in question["documents"])
+    found = {ids for run in bench.runs for ids in run.rankings["drafted-1"].doc_ids}
+    assert {document["doc_id"] for document in first["documents"]} == found
+
+
+def test_a_grade_is_on_disk_when_the_answer_comes(client: TestClient, bench: Bench) -> None:
+    graded = {"query_id": "mine", "doc_id": "bridge", "grade": 3}
+    assert client.post("/judgments", json=graded).json() == {"grade": 3}
+    assert (bench.folder.path / "judgments.qrels").read_text() == "mine 0 bridge 3\n"
+    second = client.get("/judgments").json()["questions"][1]
+    assert {"doc_id": "bridge", "grade": 3} in second["documents"]
+    client.post("/judgments", json={**graded, "grade": None})
+    assert bench.folder.judgments.grades == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"query_id": "unknown"}, 404),
+        ({"doc_id": "bees"}, 404),  # no system found it
+        ({"doc_id": "x\ny"}, 404),
+        ({"grade": 4}, 422),
+        ({"grade": -1}, 422),
+        ({"grade": "3; rm"}, 422),
+        ({"system": "BM25"}, 422),
+    ],
+)
+def test_other_judgments_are_refused(
+    client: TestClient, bench: Bench, change: dict[str, object], status: int
+) -> None:
+    graded = {"query_id": "mine", "doc_id": "bridge", "grade": 3}
+    assert client.post("/judgments", json=graded | change).status_code == status
+    assert bench.folder.judgments.grades == {}
+
+
+def test_documents_are_shown_with_their_best_sentences(client: TestClient) -> None:
+    shown = client.get("/documents/bridge", params={"query": "iron bridge"}).json()
+    assert shown["contents"].startswith("An iron bridge")
+    assert len(shown["segments"]) == 2
+
+
+def test_the_search_page_with_its_rankings_is_not_there(client: TestClient) -> None:
+    assert "Judge" in client.get("/").text
+    assert client.get("/judge/judge.js").headers["content-type"].startswith("text/javascript")
+    assert client.get("/judge/other.js").status_code == 404
+    assert client.get("/about").status_code == 404
+
+
+def test_the_report_follows_the_judgments(client: TestClient, bench: Bench) -> None:
+    assert "0 questions judged" in client.get("/report").text
+    for question in client.get("/judgments").json()["questions"]:
+        for document in question["documents"]:
+            graded = {"query_id": question["query_id"], "doc_id": document["doc_id"], "grade": 1}
+            client.post("/judgments", json=graded)
+    page = client.get("/report")
+    assert "2 questions judged" in page.text
+    assert "iron bridge" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert bench.unjudged == 0
+
+
+def test_questions_are_escaped(bench: Bench) -> None:
+    asked = [Query("mine", "<script>alert(1)</script>"), QUESTIONS[0]]
+    for query in QUESTIONS:
+        for doc_id in bench.pooled[query.query_id]:
+            bench.folder.judge(query, doc_id, 1)
+    page = Bench("<b>notes", bench.folder, asked, bench.runs).report().page()
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "&lt;b&gt;notes" in page

@@ -1,0 +1,106 @@
+"""Does `birchbark bench` draft, rank and report, and do again only what has changed?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from birchbark.bench.rank_questions import RANKED
+from birchbark.collection.runs import read_run
+from command_line import birchbark
+from conftest import write_bert
+
+SUBJECTS = "parcels gardens bridges orchards kettles lanterns".split()
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for subject in SUBJECTS:
+        for number in (1, 2):
+            text = (
+                f"# {subject}\n\n## How owners repair broken {subject}\n\nPaint them in {number}.\n"
+            )
+            (folder / f"{subject}{number}.md").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> list[str]:
+    paths = [write_bert(tmp_path / name, labels=1) for name in ("large", "small")]
+    return [option for path in paths for option in ("--model", str(path))]
+
+
+def test_it_drafts_ranks_and_reports(notes: Path, models: list[str]) -> None:
+    out, err = birchbark("bench", str(notes), "--count", "4", *models)
+    assert out.startswith("No recommendation yet: 0 questions judged")
+    assert "On the 4 drafted questions" in out
+    assert "drafted 4 questions, which you may edit" in err
+    bench = notes.with_name("notes.bench")
+    assert f"report: {bench / 'report.html'}" in err
+    assert f"to judge: birchbark bench {notes} --judge" in err
+    assert "Does re-ranking help in notes?" in (bench / "report.html").read_text()
+    assert (bench / "questions.tsv").read_text().count("drafted-") == 4
+    for tag in ("BM25", "large", "small"):
+        run = read_run(bench / "runs" / f"{tag}.run")
+        assert run.tag == tag
+        assert all(len(ranking.doc_ids) <= RANKED for ranking in run.rankings.values())
+
+
+def test_only_what_has_changed_is_ranked_again(notes: Path, models: list[str]) -> None:
+    birchbark("bench", str(notes), "--count", "4", *models[:2])
+    bench = notes.with_name("notes.bench")
+    before = {path.name: path.stat().st_mtime_ns for path in (bench / "runs").iterdir()}
+    assert len(before) == 2
+    birchbark("bench", str(notes), *models)
+    after = {path.name: path.stat().st_mtime_ns for path in (bench / "runs").iterdir()}
+    assert after.keys() == {*before, "small.run"}
+    assert {name: after[name] for name in before} == before
+    questions = bench / "questions.tsv"
+    questions.write_text(questions.read_text() + "mine\tgarden repair\n")
+    birchbark("bench", str(notes), *models)
+    run = read_run(bench / "runs" / "BM25.run")
+    assert "mine" in run.rankings
+
+
+def test_questions_of_one_s_own(notes: Path, models: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.tsv").write_text("q1\tbroken kettle\nq2\tbridge paint\n")
+    given = ("--queries", str(tmp_path / "mine.tsv"), "--to", str(tmp_path / "b"), "--json")
+    out, _ = birchbark("bench", str(notes), *given, *models[:2])
+    report = json.loads(out)
+    assert report["comparisons"] == {}
+    assert report["seconds"].keys() == {"BM25", "large"}
+    assert (tmp_path / "b" / "questions.tsv").read_text() == "q1\tbroken kettle\nq2\tbridge paint\n"
+
+
+def test_questions_are_not_replaced(notes: Path, models: list[str], tmp_path: Path) -> None:
+    birchbark("bench", str(notes), "--count", "4", *models[:2])
+    questions = notes.with_name("notes.bench") / "questions.tsv"
+    before = questions.read_text()
+    (tmp_path / "mine.tsv").write_text("q1\tbroken kettle\n")
+    for option in (("--queries", str(tmp_path / "mine.tsv")), ("--count", "5")):
+        _, err = birchbark("bench", str(notes), *option, *models[:2], status=2)
+        assert f"has questions already: found {option[0]}" in err
+    assert questions.read_text() == before
+
+
+def test_two_models_of_one_name_are_refused(notes: Path, models: list[str], tmp_path: Path) -> None:
+    other = write_bert(tmp_path / "other" / "large", labels=1)
+    _, err = birchbark("bench", str(notes), *models, "--model", str(other), status=2)
+    assert "systems need different names: found BM25, large, small, large" in err
+
+
+def test_documents_without_anything_to_ask(tmp_path: Path, models: list[str]) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("1 2 3\n")
+    _, err = birchbark("bench", str(tmp_path / "notes"), *models, status=2)
+    assert "no question could be drafted from these documents" in err
+    assert "write questions of your own: --queries FILE" in err
+
+
+def test_the_port_is_of_the_page(notes: Path, models: list[str]) -> None:
+    _, err = birchbark("bench", str(notes), *models, "--port", "0", status=2)
+    assert "--port has no effect without --judge" in err
