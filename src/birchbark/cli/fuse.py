@@ -66,7 +66,8 @@ def command(
     A document that a run does not rank gets nothing from it. `birchbark tune` chooses weights from
     judgments.
     """
-    from birchbark.collection.runs import read_run, write_run
+    from birchbark.collection.run_metadata import known_stages, write_described_run
+    from birchbark.collection.runs import read_run
     from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
     from birchbark.combine.interpolate import Scale
     from birchbark.records import Run
@@ -82,7 +83,14 @@ def command(
     else:
         fused = score_fusion(given, weights or None, Scale(scale))
     best = {query_id: ranking.head(depth) for query_id, ranking in fused.rankings.items()}
-    write_run(Run(best, tag or fused.tag), output)
+    combined = Run(best, tag or fused.tag)
+    made = {
+        "name": combined.tag,
+        "method": f"fusion by {fused_by}",
+        "interpolates": [run.tag for run in given],
+        "weight": list(weights) or "equal",
+    }
+    write_described_run(combined, output, [*known_stages(runs), made])
     left_out = sum(len(x) - len(best[query_id]) for query_id, x in fused.rankings.items())
     partial = [
         query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)

@@ -31,8 +31,11 @@ def command(output: Path, unlike_processors: bool, delete_shards: bool) -> None:
     """
     from birchbark.cluster.merge_shards import merge_shards
     from birchbark.cluster.shard_record import delete_records
+    from birchbark.collection.run_metadata import metadata_path
 
     written, count = merge_shards(output, unlike_processors=unlike_processors)
+    for file in written:  # an earlier run's, made by one process
+        metadata_path(file).unlink(missing_ok=True)
     if delete_shards:
         delete_records(output)
     notify(f"joined {plural(count, 'shard')}: {', '.join(map(str, written))}")

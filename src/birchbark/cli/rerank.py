@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.answers.answer import SearchStats
     from birchbark.pipeline.rerank import RerankedQuery
     from birchbark.pipeline.settings.ranker import Ranker
+    from birchbark.pipeline.stage_options import StageOptions
 
 
 @click.command(
@@ -96,6 +97,7 @@ def command(
     segments without a stored score.
     """
     from birchbark.artifact import new_file
+    from birchbark.collection.run_metadata import known_stages, write_described_run
     from birchbark.collection.runs import read_run, write_run
     from birchbark.device.torch_session import name_of_device
     from birchbark.index.index import Index
@@ -150,7 +152,16 @@ def command(
             advance(1)
 
         ranked = rerank(opened, run, topics, cached, top=top, tag=tag, on_query=done)
-        write_run(ranked, part.file(output))
+        if part.shard:
+            write_run(ranked, part.file(output))
+        else:
+            write_described_run(
+                ranked,
+                output,
+                [*known_stages([run_file]), *_made_by(run.tag, ranked.tag, stages, rankers)],
+                indexing={"analyzer": opened.analyzer.name},
+                data={"source": str(index), "topics": str(queries)},
+            )
     if report:
         _write_report(part.file(report), stats_of_query)
     part.finish(work)
@@ -162,6 +173,19 @@ def command(
         + (f", {stats.comparisons:,} comparisons" if stats.comparisons else "")
     )
     report_stats(stats, opened, rankers)
+
+
+def _made_by(
+    reranked: str, tag: str, stages: Sequence[StageOptions], rankers: Sequence[Ranker]
+) -> Iterator[dict[str, Any]]:
+    """Yield how each stage re-ranks the one before, the first one the run with the tag."""
+    from birchbark.pipeline.ranker_file import settings_of
+
+    for number, (stage, ranker) in enumerate(zip(stages, rankers, strict=True), 1):
+        name = tag if number == len(stages) else f"{tag}, stage {number}"
+        method = {"name": name, "method": ranker.scorer.name, "reranks": reranked}
+        yield method | settings_of(stage)
+        reranked = name
 
 
 def _model_names(rankers: Sequence[Ranker]) -> list[str]:

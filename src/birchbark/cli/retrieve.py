@@ -97,9 +97,11 @@ def command(
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
     from birchbark.artifact import new_file
+    from birchbark.collection.run_metadata import write_described_run
     from birchbark.collection.runs import write_run
     from birchbark.index.index import Index
     from birchbark.pipeline.open_engine import open_engine
+    from birchbark.pipeline.ranker_file import settings_of
     from birchbark.records import Run
     from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
@@ -136,7 +138,17 @@ def command(
     else:
         rankings, lines = _rank_by_vectors(engine, topics, depth, bool(report))
     run = Run(rankings, tag or engine.name)
-    write_run(run, part.file(output))
+    if part.shard:
+        write_run(run, part.file(output))
+    else:
+        made = {"name": run.tag, "method": first_stage.model, **settings_of(first_stage)}
+        write_described_run(
+            run,
+            output,
+            [made],
+            indexing={"analyzer": engine.index.analyzer.name},
+            data={"source": str(index), "topics": str(queries)},
+        )
     if report:
         with new_file(part.file(report)) as out:
             out.writelines(lines)

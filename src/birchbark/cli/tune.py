@@ -94,7 +94,8 @@ def command(
     """
     from birchbark.collection.folds import read_folds
     from birchbark.collection.qrels import read_qrels
-    from birchbark.collection.runs import read_run, write_run
+    from birchbark.collection.run_metadata import known_stages, write_described_run
+    from birchbark.collection.runs import read_run
     from birchbark.collection.segment_scores import read_segment_scores
     from birchbark.combine.interpolate import Scale, scale_scores
     from birchbark.evaluate.folds import make_folds
@@ -139,7 +140,13 @@ def command(
         _report_left_out([first, *others], candidates)
     tuning = tune(candidates, judgments, weights, measure_name, query_folds, depth)
     mixed = mixed_run(candidates, tuning, tag or "mixed")
-    write_run(mixed, output)
+    made = {
+        "name": mixed.tag,
+        "method": f"weights by cross-validation for {measure_name}",
+        "interpolates": [run.tag for run in (first, *others)],
+        "weight": [list(tuning.chosen_weights(fold)) for fold in range(len(tuning.folds))],
+    }
+    write_described_run(mixed, output, [*known_stages(runs), made])
     if unjudged := len(mixed.rankings.keys() - judgments.grades.keys()):
         notify(
             f"note: {plural(unjudged, 'query')} without judgments: ranked with the weights of the "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import wrap
@@ -115,6 +115,21 @@ def as_toml(first_stage: FirstStageOptions, stages: Sequence[StageOptions]) -> s
         tables.append(f'[[stage]]\nmodel = "{NONE}"\n')
     tables += ["[[stage]]\n" + "".join(_lines(stage)) for stage in stages]
     return "\n".join(tables)
+
+
+def settings_of(table: FirstStageOptions | StageOptions) -> dict[str, Any]:
+    """Return the keys that are set and have an effect, with values that JSON has."""
+    values = {each.name: getattr(table, each.name) for each in fields(table)}
+    used = {
+        name: value
+        for name, value in values.items()
+        if value is not None and value != () and value != {} and _has_effect(table, name)
+    }
+    return dict(json.loads(json.dumps(used, default=_plain)))
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def _lines(table: FirstStageOptions | StageOptions) -> Iterator[str]:
