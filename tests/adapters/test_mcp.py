@@ -190,6 +190,29 @@ def test_a_cancelled_search_ends(searcher: Searcher, monkeypatch: pytest.MonkeyP
     assert with_client(make_server(searcher, "notes"), cancel)
 
 
+def test_an_agent_hears_how_much_was_read(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that only grow, and no more often than at intervals."""
+    from birchbark.adapters import mcp as adapter
+
+    told: list[tuple[float, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    async def search(client: Any) -> Any:
+        return await client.call_tool("search", {"query": QUERY}, progress_callback=hear)
+
+    with_client(adapter.make_server(searcher, "notes"), search)
+    assert told == []  # the search was over before
+    monkeypatch.setattr(adapter, "PROGRESS_SECONDS", 0.0)
+    with_client(adapter.make_server(searcher, "notes"), search)
+    assert told
+    assert [n for n, _ in told] == sorted(n for n, _ in told)
+    assert told[-1][1] in (f"{told[-1][0]:.0f} passages read", "1 passage read")
+
+
 def test_first_stage_alone(searcher: Searcher) -> None:
     """Without a model, documents have a snippet without score, and nothing can be explained."""
     from birchbark.adapters.mcp import make_server

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Protocol, TypeVar
 
 from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.transport_security import TransportSecuritySettings
@@ -17,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from birchbark._version import __version__
 from birchbark.errors import BirchbarkError, InputError, applicable
-from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.answers.answer import Answer, Hit
 from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
@@ -30,6 +32,7 @@ from birchbark.show.plural import plural
 SENTENCES = 3  # of each document that a search finds
 EXPLAINED = 10  # sentences of a document that is explained
 MAX_TOKENS, CHARACTERS_PER_TOKEN = 4_000, 4  # of all sentences that a search returns
+PROGRESS_SECONDS = 0.5  # between two reports of progress
 CHARACTERS = 20_000  # of a document that are read at once
 MAX_TOP = 50
 MAX_CHARACTERS = 100_000
@@ -178,6 +181,7 @@ def make_server(
     @server.tool(title="Search documents", annotations=read_only)
     async def search(
         query: Query,
+        context: Context,
         top: Annotated[int, Field(ge=1, le=MAX_TOP, description="Number of documents.")] = 5,
         filters: Annotated[
             dict[str, str | list[str]] | None,
@@ -211,11 +215,16 @@ def make_server(
             for name, value in (filters or {}).items()
         }
 
+        tell = _progress(context)
+
         def find(seconds: float | None, on_step: Callable[[], None]) -> Found:
             parsed = searcher.parse(query, literal=literal)
-            answer = searcher.search(
-                parsed, top, seconds, filters=joined, on_progress=lambda _: on_step()
-            )
+
+            def step(answer: Callable[[], Answer]) -> None:
+                on_step()
+                tell(answer)
+
+            answer = searcher.search(parsed, top, seconds, filters=joined, on_progress=step)
             notes = searcher.notes(parsed, answer, joined)
             if (count := reading()) is not None:
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
@@ -325,6 +334,24 @@ def _whole(document: Document) -> str:
             remedy="the tool read reads parts of it",
         )
     return document.contents
+
+
+def _progress(context: Context) -> Callable[[Callable[[], Answer]], None]:
+    """Return a function that tells an agent, from a thread, how much of a search is done.
+
+    The agent hears of it at intervals, if it has asked to.
+    """
+    loop, last = asyncio.get_running_loop(), time.monotonic()
+
+    def tell(answer: Callable[[], Answer]) -> None:
+        nonlocal last
+        if time.monotonic() - last < PROGRESS_SECONDS:
+            return
+        last, pairs = time.monotonic(), answer().stats.pairs
+        told = context.report_progress(pairs, message=f"{plural(pairs, 'passage')} read")
+        asyncio.run_coroutine_threadsafe(told, loop)
+
+    return tell
 
 
 async def _told(work: Awaitable[T], kind: type[Exception] = ToolError) -> T:
