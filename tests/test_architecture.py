@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "text": set(),
     "index": {"artifact", "compiled", "processors", "recently_used", "systems", "text"},
     "retrieve": {"recently_used", "artifact", "index", "text"},
-    "segment": set(),
+    "segment": {"text"},
     "pairs": {"artifact", "collection", "compiled", "lazy_sequence", "score"},
     "checkpoint": {"artifact", "text"},
     "score": {"artifact", "checkpoint", "compiled", "processors"},

@@ -14,9 +14,10 @@ from birchbark.deadline import Deadline
 from birchbark.pipeline.reading import stretches as module
 from birchbark.pipeline.reading.stretches import SplitStretches, split_for_query
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import Document, Segment
+from birchbark.records import SECTION_STARTS, Document, Segment
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.by_name import Segmenter, parse_segmenter
+from birchbark.segment.section_starts import section_starts
 from birchbark.segment.sentences import sentences
 from birchbark.segment.whole import whole
 
@@ -105,6 +106,19 @@ def test_every_character_is_split_or_counted(title: str, text: str, name: str) -
         assert (
             sum(map(len, counting.texts)) <= read <= sum(map(len, counting.texts)) + len(title) + 1
         )
+
+
+@pytest.mark.parametrize("title", ["", "Bees"])
+def test_stretches_have_the_sections_of_the_document(title: str) -> None:
+    """Each line is a section here, and the sentences are lines, not lines joined."""
+    line = "bees dance over the birch\n"
+    starts = " ".join(str(len(line) * number) for number in range(20))
+    document = Document("d", {"title": title, "text": line * 20, SECTION_STARTS: starts})
+    split = split_for_query(document, sentences, overlap(), Deadline(None))
+    assert {segment.text for segment in split.segments if segment.start >= len(title)} == {
+        line.strip()
+    }
+    assert {s.start for s in split.segments} <= {0, *section_starts(document)}
 
 
 @given(title=TITLE, text=TEXT, name=st.sampled_from(["sentences", "windows:1/0"]))

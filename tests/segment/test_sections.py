@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from birchbark.records import Document
-from birchbark.segment.sections import headings, sections
+from birchbark.records import SECTION_STARTS, Document
+from birchbark.segment.sections import sections
+from birchbark.text.headings import headings
 
 
 def test_sections_begin_with_their_headings() -> None:
@@ -46,6 +47,16 @@ Last."""
     assert [s.text for s in windows] == ["Bees\nA\r\n===\r\nb.", "Bees\n# C\r\nd."]
     assert [s.start for s in windows] == [5, 17]
     assert [s.text for s in sections(Document("d", {"text": "Plain."}))] == ["Plain."]
+
+
+def test_sections_are_those_that_the_document_states() -> None:
+    """Source code states its functions; its comments are no headings."""
+    code = "# A comment\nimport bark\n# Peels.\ndef peel():\n    # no\n    pass\n"
+    document = Document("d", {"text": code, SECTION_STARTS: "24"})
+    assert [s.text for s in sections(document)] == [
+        "# A comment\nimport bark",
+        "# Peels.\ndef peel():\n    # no\n    pass",
+    ]
 
 
 def test_headings_are_on_one_line_without_marks() -> None:

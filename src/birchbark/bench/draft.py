@@ -20,8 +20,8 @@ from birchbark.pipeline.answers.example_queries import (
     spread_ids,
 )
 from birchbark.records import Document, Query
-from birchbark.segment.sections import headings
 from birchbark.segment.sentences import sentences
+from birchbark.text.headings import headings
 from birchbark.text.stop_words import NLTK
 
 PREFIX = "drafted-"  # of the ids of drafted questions

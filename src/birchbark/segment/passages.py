@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from birchbark import defaults
 from birchbark.errors import InputError
 from birchbark.records import Document, Segment
+from birchbark.segment.section_starts import section_starts
 from birchbark.segment.sentences import sentences
 
+TINY = 10  # part of the size; nothing shorter ends before a section
 # A word; of scripts without spaces between words (Chinese, Japanese, Korean, Thai), a character.
 _SPACELESS = "\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
@@ -19,7 +22,10 @@ _WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]+")
 class Passages:
     """A segmenter that joins consecutive sentences to passages of at most `size` words.
 
-    A document that is not longer is one passage. A short title is prepended to every passage and
+    A document that is not longer is one passage. In a longer one each section that the document
+    states (`section_starts`: headings, functions) begins a new passage, unless the one before
+    would have less than a tenth of `size`, such as a heading alone, or be shorter than the title. A
+    short title is prepended to every passage and
     counts towards its size; a longer one is treated as the beginning of the text. A sentence that
     is longer than a passage is a passage by itself. Together, title and segments cover every
     character of `Document.contents` except white space between them. In scripts without spaces
@@ -51,16 +57,20 @@ class Passages:
             prefix, found, size = f"{title}\n", found[1:], self.size - title_words
         else:
             prefix, size = "", self.size
+        counts = [_count_words(sentence.text) for sentence in found]
+        starts = section_starts(document) if sum(counts) > size else []
         spans: list[list[int]] = []
-        words = 0  # of the last span
-        for sentence in found:
-            count = _count_words(sentence.text)
-            if spans and words + count <= size:
+        words = last_section = 0  # of the last span
+        for sentence, count in zip(found, counts, strict=True):
+            section = bisect_right(starts, sentence.start)
+            tiny = words < self.size / TINY or spans[-1][1] - spans[-1][0] < len(prefix)
+            if words and (section == last_section or tiny) and words + count <= size:
                 spans[-1][1] = sentence.end
                 words += count
             else:
                 spans.append([sentence.start, sentence.end])
                 words = count
+            last_section = section
         return [
             Segment(document.doc_id, start, end, prefix + contents[start:end])
             for start, end in spans

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from birchbark.records import Document, Segment
+from birchbark.segment.section_starts import section_starts
 
 MAX_STRETCH = 8000  # characters that are passed to nupunkt at a time
 MAX_CHUNK = 300  # characters of lines that are not prose; a longer line stays whole
@@ -37,13 +39,15 @@ _STOPS = re.compile(rf"""[.!?…)\]}}"'*]{{{LONG_RUN},}}""")
 def sentences(document: Document) -> list[Segment]:
     """Return the sentences of a document, in order. The title is a separate sentence.
 
-    Together, the segments cover every character of `Document.contents` except white space between
-    them.
+    None contains the beginning of a section (`section_starts`) unless it begins there. Together,
+    the segments cover every character of `Document.contents` except white space between them.
     """
     contents = document.contents
     text = len(document.title)  # the offset of the text
     spans = [(0, text)] if text else []
-    spans += [(text + start, text + end) for start, end in sentence_spans(contents[text:])]
+    for begin, finish in pairwise([text, *section_starts(document), len(contents)]):
+        of_section = sentence_spans(contents[begin:finish])
+        spans += [(begin + start, begin + end) for start, end in of_section]
     return [
         Segment(document.doc_id, start, end, contents[start:end])
         for start, end in spans

@@ -7,15 +7,16 @@ counted. Nothing is split after the deadline; before it, at least one stretch of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, tee
 
 from birchbark.deadline import Deadline
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import Document, Segment, best_first
+from birchbark.records import SECTION_STARTS, Document, Segment, best_first
 from birchbark.retrieve.term_overlap import TermOverlap
 from birchbark.segment.by_name import Segmenter
+from birchbark.segment.section_starts import section_starts
 
 LONG_DOCUMENT = 10_000  # characters; longer documents are split in part
 STRETCH = 2_000  # characters, approximately; more if there would be more than MAX_STRETCHES
@@ -58,6 +59,7 @@ def split_for_query(
     if len(contents) <= (LONG_DOCUMENT if limit is None else limit):
         return SplitForQuery(tuple(segmenter(document)))
     title, known = _title_of_stretches(document), RecentlyUsed(0) if known is None else known
+    starts = section_starts(document)
     best, complete = _best_stretches(contents, title, overlap, deadline.part(CHOOSING_SHARE))
     split: dict[tuple[int, int], tuple[Segment, ...]] = {}
     for begin, end in best:
@@ -66,7 +68,8 @@ def split_for_query(
         key = document.doc_id, begin
         segments = known.get(key)
         if segments is None:
-            segments = tuple(_split_stretch(key, end, title, contents, segmenter))
+            inside = [start for start in starts if begin <= start < end]
+            segments = tuple(_split_stretch(key, end, title, contents, inside, segmenter))
             known.add(key, segments, end - begin)
         split[begin, end] = segments
     unsplit = len(contents) - sum(end - begin for begin, end in split)
@@ -116,17 +119,26 @@ def _title_of_stretches(document: Document) -> str:
 
 
 def _split_stretch(
-    key: tuple[str, int], end: int, title: str, contents: str, segmenter: Segmenter
+    key: tuple[str, int],
+    end: int,
+    title: str,
+    contents: str,
+    starts: Sequence[int],
+    segmenter: Segmenter,
 ) -> Iterator[Segment]:
     """Yield the segments of contents[begin:end], with offsets in the contents.
 
-    key: the document's id, and begin. A segment of the title alone belongs to the first stretch.
-    Later stretches have the title only where it precedes the text of a segment.
+    key: the document's id, and begin. starts: `section_starts` of the stretch. A segment of the
+    title alone belongs to the first stretch. Later stretches have the title only where it precedes
+    the text of a segment.
     """
     (doc_id, begin), text = key, len(title) + 1 if title else 0  # where the text begins
     fields = {"title": title} if title else {}
-    shift = max(begin, text) - text
-    stretch = Document(doc_id, {**fields, "text": contents[max(begin, text) : end]})
+    first = max(begin, text)  # character of the text
+    shift = first - text
+    if starts:
+        fields[SECTION_STARTS] = " ".join(str(start - first) for start in starts)
+    stretch = Document(doc_id, {**fields, "text": contents[first:end]})
     for segment in segmenter(stretch):
         if not begin:
             yield segment

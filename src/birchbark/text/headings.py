@@ -1,0 +1,52 @@
+"""Where do headings begin in Markdown and reStructuredText?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_LINES = re.compile(r"[^\n]*\n?")
+_HASHES = re.compile(r" {0,3}#{1,6}[ \t]+\S")
+_MARKS = re.compile(r"^ {0,3}#+|#+\s*$")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_UNDERLINE = re.compile(r"([=\-~^*+#\"'`:.])\1{2,}")
+
+
+def heading_starts(
+    text: str, begin: int = 0, *, markdown: bool = True, restructured_text: bool = True
+) -> Iterator[int]:
+    """Yield the offset of the line of each heading from `begin` on.
+
+    Headings are written as in Markdown (# to ######, outside fenced code) or as in reStructuredText
+    (a line with an underline that is at least as long). text: with line feeds as line breaks.
+    markdown, restructured_text: which of the two `text` may be; in Markdown alone, only = and -
+    underline.
+    """
+    previous, fenced = (begin, ""), False  # start and text of the previous line
+    for match in _LINES.finditer(text, begin):
+        line = match[0].rstrip()
+        fence = markdown and bool(_FENCE.match(line))
+        fenced ^= fence
+        if not fenced and not fence and markdown and _HASHES.match(line):
+            yield match.start()
+        elif not fenced and not fence and _is_underline(line, previous[1], restructured_text):
+            yield previous[0]
+        previous = match.start(), line
+
+
+def headings(text: str) -> list[str]:
+    """Return the headings of a text with line feeds, in order, each on one line without marks."""
+    lines = (text[start:].lstrip("\n").partition("\n")[0] for start in heading_starts(text))
+    return [" ".join(_MARKS.sub("", line).split()) for line in lines]
+
+
+def _is_underline(line: str, above: str, restructured_text: bool) -> bool:
+    """Return whether `line` underlines the line above it, which is then a heading."""
+    heading = above.strip()
+    return (
+        bool(_UNDERLINE.fullmatch(line))
+        and (restructured_text or line[0] in "=-")
+        and len(line) >= len(heading) > 0
+        and not _UNDERLINE.fullmatch(heading)
+        and above == heading
+    )
