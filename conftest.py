@@ -94,7 +94,8 @@ def read_in_this_process(patch: pytest.MonkeyPatch) -> None:
 def readers_in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let tests of readers need no other process, except those of that process."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name == "collection" and request.path.stem != "test_isolated_reader":
+        of_process = request.path.stem in ("test_isolated_reader", "test_find_sections")
+        if request.path.parent.name == "collection" and not of_process:
             read_in_this_process(patch)
         yield
 

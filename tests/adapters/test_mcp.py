@@ -19,14 +19,15 @@ from served import running
 
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Document
+from birchbark.records import SECTION_STARTS, Document
 from conftest import DOCUMENTS, write_bert
 from fuzzing import broken_tree, fuzz
 
 mcp = pytest.importorskip("mcp")
 
 QUERY = "birch river"
-LONG = Document("long", {"title": "Canoes", "text": "A canoe floats. " * 2000, "kind": "boat"})
+TEXT = "A canoe floats. " * 2000
+LONG = Document("long", {"title": "Canoes", "text": TEXT, "kind": "boat", SECTION_STARTS: "0"})
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from birchbark.pipeline.answers.answer import Answer, Hit
 from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Document
+from birchbark.records import SECTION_STARTS, Document
 from birchbark.retrieve.filters import filter_of
 from birchbark.serve.agents import AGENTS_PATH, Agents
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
@@ -312,11 +312,11 @@ def _part(document: Document, start: int, characters: int) -> DocumentText:
             found=str(start),
         )
     text = contents[start : start + characters]
-    read = ("title", *document.read_fields)
+    others = ("title", SECTION_STARTS, *document.read_fields)
     return DocumentText(
         doc_id=document.doc_id,
         title=document.title,
-        fields={name: value for name, value in document.fields.items() if name not in read},
+        fields={name: value for name, value in document.fields.items() if name not in others},
         text=text,
         start=start,
         end=start + len(text),

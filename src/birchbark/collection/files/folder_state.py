@@ -17,6 +17,7 @@ from typing import Self
 from birchbark import defaults
 from birchbark._version import __version__
 from birchbark.collection.file_readers.file_types import OF_SUFFIX
+from birchbark.collection.file_readers.functions import installed_grammars
 from birchbark.collection.file_readers.ocr import ocr_installed
 from birchbark.collection.files.open_below import open_file
 from birchbark.collection.parsing.intake import Intake
@@ -195,6 +196,6 @@ class FolderState:
 
 
 def _readers() -> str:
-    """Return the version, which types of files cannot be read, and whether scans can."""
+    """Return the version, and what is installed that changes what is read of files."""
     missing = sorted({kind.name for kind in OF_SUFFIX.values() if kind.missing()})
-    return json.dumps([__version__, missing, ocr_installed()])
+    return json.dumps([__version__, missing, ocr_installed(), installed_grammars()])

@@ -18,6 +18,7 @@ from typing import Any
 from birchbark.collection.file_readers.file import File
 from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of, parts_of
+from birchbark.collection.files.find_sections import with_section_starts
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import ends_with_parent, limit_memory, limit_time
@@ -48,6 +49,8 @@ def answer(
     found = parts_of(File(location, raw, intake), path, kind, request["about"], begin)
     try:
         for part in _first_characters(found, request["characters"], doc_id_of(path), location):
+            if isinstance(part.found, Document):
+                part = part._replace(found=with_section_starts(part.found, intake))
             write(_as_json(part))
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))

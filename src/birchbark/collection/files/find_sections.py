@@ -1,0 +1,59 @@
+"""Where do the sections of a file's document begin? At headings, or functions and classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from birchbark.collection.file_readers.functions import function_starts, has_grammar
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.lines import COMPRESSED
+from birchbark.process_limits import result_of_child
+from birchbark.records import SECTION_STARTS, Document
+from birchbark.text.headings import heading_starts
+
+MARKDOWN, RESTRUCTURED_TEXT = "markdown", "restructuredtext"
+MOST_SECONDS = 3  # of processor time, to find the functions of a file
+
+
+def with_section_starts(document: Document, intake: Intake) -> Document:
+    """Return a document of a file with the field SECTION_STARTS, if it has sections.
+
+    Source code whose functions cannot be found is noted, and has none. Only for a process with a
+    single thread, since hostile code is parsed in a copy of it.
+    """
+    kind, text = document.fields.get("type"), document.fields.get("text", "")
+    starts: list[int] = []
+    if kind in (MARKDOWN, RESTRUCTURED_TEXT):
+        starts = list(_headings(text, kind))
+    elif kind == "code" and has_grammar(suffix := _suffix(document.doc_id)):
+        found = result_of_child(
+            lambda: json.dumps(function_starts(text, suffix)).encode(), MOST_SECONDS
+        )
+        if found is None:
+            intake.note("source code split by lines, since its functions cannot be found")
+        starts = json.loads(found or b"[]")
+    if not starts:
+        return document
+    return replace(document, fields={**document.fields, SECTION_STARTS: " ".join(map(str, starts))})
+
+
+def _headings(text: str, kind: str) -> Iterator[int]:
+    """Yield where headings begin; in reStructuredText, some have a line above, too."""
+    unix = text.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
+    is_markdown = kind == MARKDOWN
+    for start in heading_starts(unix, markdown=is_markdown, restructured_text=not is_markdown):
+        above = unix.rfind("\n", 0, max(0, start - 1)) + 1
+        underline = unix.find("\n", start) + 1
+        line = unix[above:start].strip()
+        has_overline = line and not is_markdown and unix.startswith(line, underline)
+        yield above if has_overline else start
+
+
+def _suffix(doc_id: str) -> str:
+    """Return the suffix of a file, of a compressed one that before it."""
+    path = Path(doc_id)
+    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
+    return Path(name).suffix.lower()
