@@ -62,7 +62,10 @@ def segmenter_name(segmenter: Segmenter) -> str | None:
 
 
 def splitter_version(segmenter: Segmenter) -> str:
-    """Return the version of the sentence splitter if `segmenter` uses it, otherwise ''."""
+    """Return the version of the sentence splitter if `segmenter` uses it, otherwise ''.
+
+    How sections were found is no part of it: where they begin is stored with each document.
+    """
     uses = segmenter is sentences or isinstance(segmenter, Passages)
     split_by = f"nupunkt {version('nupunkt')}, lines of code, all scripts"
     return split_by if uses else ""
