@@ -316,7 +316,7 @@ def test_other_weights_score_nothing_again(client: Any) -> None:
         return service.post("/search", json={"query": QUERY, **weights}).json()
 
     first, before = moved(), scored()
-    assert before.split()[1] == f"{first['pairs']}.0"
+    assert float(before.split()[1]) > first["pairs"]  # sentences of the best passages, too
     for weights in (
         {"first_stage_weight": 0.9},
         {"weights": [0.2, 1, 0.5]},

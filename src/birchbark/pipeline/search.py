@@ -10,6 +10,7 @@ from birchbark.arguments import shown, text_of
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError, require_at_least, require_number
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
+from birchbark.pipeline.answers.best_sentences import with_best_sentences
 from birchbark.pipeline.answers.copies import without_copies
 from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.reading.document_reader import RankerReaders
@@ -18,6 +19,7 @@ from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import Engine
 from birchbark.retrieve.term_overlap import TermIndex
+from birchbark.score.token_limits import cut_text
 from birchbark.segment.sentences import sentence_spans
 
 OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that returns an answer
@@ -133,7 +135,10 @@ def search_with_readers(
         deadline,
         lambda *state: on_progress(partial(answer, *state)),
     )
-    return answer(ranking, results)
+    last = stages[len(results) - 1]
+    read, _ = cut_text(last.scorer, query, last.query_tokens)
+    found = answer(ranking, results)
+    return with_best_sentences(found, read, last.scorer, snippets, deadline)
 
 
 def _candidates(engine: Engine, query: str, depth: int, count: int) -> tuple[Ranking, Ranking]:

@@ -185,7 +185,7 @@ class EvidenceResponse(SegmentResponse):
     """A segment that contributes weight · score to the evidence of its hit."""
 
     sentence: tuple[int, int] | None = Field(
-        description="Start and end in `text` of its sentence with the most terms of the query; "
+        description="Start and end in `text` of its sentence that says most about the query; "
         "null if the segment is one sentence, and after the first 20 segments of a hit."
     )
     score: float = Field(description="Probability of relevance.")

@@ -19,10 +19,11 @@ class Evidence:
             contributions of all segments of a hit therefore add up to `Hit.evidence`.
         marks: Start and end in `segment.text` of each word that is a term of the query. Defaults to
             `()`; a search sets it for the first 20 segments of a hit.
-        sentence: Start and end in `segment.text` of its sentence with the most terms of the query,
-            which shows best what the segment is about; of a question or heading with the sentence
-            after it. Defaults to None: the segment is one
-            sentence, or was not searched for it; a search does so where it sets `marks`.
+        sentence: Start and end in `segment.text` of the sentence that is shown: of the best segment
+            of the first five hits that with the highest score by the model, among the three with
+            most terms of the query; of others that with most terms. A question or heading has the
+            sentence after it. Defaults to None: the segment is one sentence, or was not searched
+            for it; a search does so where it sets `marks`.
     """
 
     segment: Segment

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, Snippet
 from birchbark.records import Document, Segment
@@ -80,30 +82,34 @@ class Snippets:
             replace(
                 evidence,
                 marks=self._overlap.marks(evidence.segment.text),
-                sentence=self._sentence(evidence.segment, hit.document),
+                sentence=next(iter(self.sentences(evidence.segment, hit.document, 1)), None),
             )
             for evidence in hit.segments[:MARKED_SEGMENTS]
         ]
         return replace(hit, segments=(*marked, *hit.segments[MARKED_SEGMENTS:]))
 
-    def _sentence(self, segment: Segment, document: Document) -> tuple[int, int] | None:
-        """Return the span of a segment's sentence with most terms; None if it has but one.
+    def sentences(self, segment: Segment, document: Document, most: int) -> list[tuple[int, int]]:
+        """Return the spans of a segment's sentences with most terms; none if it has but one.
 
-        A title in front of the segment's own text is left out.
+        At most `most` are returned, the one with most terms first. A title in front of the
+        segment's own text is left out, and a question or a heading has the sentence after it.
         """
         own = len(segment.text) - (segment.end - segment.start)  # where its own text begins
         if own < 0:  # of a segmenter that changes texts
-            return None
+            return []
         if not own and segment.start == 0 < len(document.title) < segment.end:
             own = len(document.title)
         spans = sentence_spans(segment.text[own:])
         if len(spans) + bool(own) < 2 or not spans:
-            return None
+            return []
         texts = [segment.text[own + start : own + end] for start, end in spans]
-        first = last = int(self._overlap.scores(texts).argmax())
-        while last - first < FOLLOWING and last + 1 < len(spans) and _announces(texts[last]):
-            last += 1
-        return _bare(segment.text, own + spans[first][0], own + spans[last][1])
+        found = []
+        for first in np.argsort(-self._overlap.scores(texts), kind="stable")[:most]:
+            last = first
+            while last - first < FOLLOWING and last + 1 < len(spans) and _announces(texts[last]):
+                last += 1
+            found.append(_bare(segment.text, own + spans[first][0], own + spans[last][1]))
+        return found
 
     def _find(self, document: Document, deadline: Deadline) -> Snippet | None:
         """Return the snippet of a document; None if it has no text besides its title."""
