@@ -125,6 +125,7 @@ def test_a_drafted_question_is_answered_by_the_document_that_it_is_from() -> Non
     sources = {"q0": "good", "q1": "good", "gone": "good"}
     found = compare_drafted(sources, QUESTIONS, [run("BM25", LATE), run("large", EARLY)])
     assert found and found.questions == 2
+    assert len(found.differences) == 1
     means = [result.means[DRAFTED_MEASURE] for result in found.results]
     assert means == pytest.approx([(1 / 4 + 1 / 5) / 2, (1 + 1 / 2) / 2])
     assert compare_drafted({}, QUESTIONS, [run("BM25", LATE)]) is None
