@@ -138,6 +138,15 @@ class Document:
         return "\n".join(part for part in (self.title, self.text) if part)
 
 
+def stated_sections(starts: Iterable[int]) -> dict[str, str]:
+    """Return the field that states where sections of a text begin; no field without sections.
+
+    starts: the offset in the text of the line with which each begins.
+    """
+    stated = " ".join(map(str, starts))
+    return {SECTION_STARTS: stated} if stated else {}
+
+
 def page_number(contents: str, offset: int) -> int | None:
     """Return the page, from 1, of a character of a text with form feeds between its pages.
 

@@ -12,6 +12,7 @@ from birchbark.bench.verdict import (
     Comparison,
     compare_drafted,
     compare_judged,
+    shown_time,
     verdict,
 )
 from birchbark.records import Qrels, Query, Ranking, Run
@@ -78,6 +79,11 @@ def test_systems_that_are_not_told_apart_are_not_recommended() -> None:
     assert "They would probably show a difference of ." in told
 
 
+def test_a_model_that_is_a_little_worse_is_not_told_apart() -> None:
+    (told,) = verdict(judged(run("BM25", EARLY), run("large", [*EARLY[:-1], 2])), None, SECONDS)
+    assert told.startswith("The 20 judged questions do not tell the systems apart: large −.")
+
+
 def test_one_worse_and_one_equal_model_tell_nothing_apart() -> None:
     runs = run("BM25", EARLY), run("large", EARLY), run("small", LATE)
     (told,) = verdict(judged(*runs), None, SECONDS)
@@ -94,6 +100,9 @@ def test_few_judged_questions_are_not_recommended_from() -> None:
     assert found and found.questions == FEWEST - 1
     (told,) = verdict(found, None, SECONDS)
     assert told.startswith("No recommendation yet: 9 questions judged, and 10 are the fewest")
+    grades[QUESTIONS[FEWEST - 1].query_id]["bad1"] = 0
+    (told,) = verdict(compare_judged(Qrels(grades), pooled, runs), None, SECONDS)
+    assert told.startswith("Re-rank with large: on the 10 judged questions")
     assert compare_judged(Qrels({}), pooled, runs) is None
     (told,) = verdict(None, None, SECONDS)
     assert told.startswith("No recommendation yet: 0 questions judged")
@@ -132,11 +141,20 @@ def test_a_drafted_question_is_answered_by_the_document_that_it_is_from() -> Non
 
 
 @pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0123, "12 ms"), (0.999, "999 ms"), (1.0, "1.0 s"), (12.34, "12.3 s")]
+)
+def test_times_have_units(seconds: float, shown: str) -> None:
+    assert shown_time(seconds) == shown
+
+
+@pytest.mark.parametrize(
     ("before", "after", "outcome"),
     [
         (LATE, EARLY, "models find the document earlier than BM25"),
         (EARLY, LATE, "a model finds the document later than BM25"),
         (EARLY, EARLY, "no system is told apart from BM25"),
+        ([*EARLY[:-1], 2], EARLY, "no system is told apart from BM25"),
+        (EARLY, [*EARLY[:-1], 2], "no system is told apart from BM25"),
     ],
 )
 def test_what_drafted_questions_show_is_told(

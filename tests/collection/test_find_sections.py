@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.collection.documents import read_collection
 from birchbark.collection.file_readers import functions
 from birchbark.collection.file_readers.functions import function_starts, has_grammar
 from birchbark.collection.files import find_sections
@@ -218,3 +219,25 @@ def test_files_are_read_again_with_the_extra(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(functions, "GRAMMARS", {".json": functions.Grammar("json")})
     monkeypatch.setattr(functions, "find_spec", lambda name: name)
     assert FolderState.from_json(stored).files == {"b.py": state.to_be_read()}
+
+
+def test_headings_of_files_that_are_read_as_markup_begin_sections(tmp_path: Path) -> None:
+    """Web pages, and what pandoc reads; the title is no section, as it is no part of the text."""
+    page = "<title>Bark</title><h1>Peeling</h1><p>In spring.<h2>Drying</h2><p>In summer."
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.org").write_text(
+        "#+TITLE: Bark\n\n* Peeling\n\nIn spring.\n\n* Drying\n\nLater."
+    )
+    documents = list(read_collection(str(tmp_path), Intake()))
+    assert len(documents) >= 1
+    for document in documents:
+        text = document.fields["text"]
+        starts = map(int, document.fields[SECTION_STARTS].split())
+        assert [text[start:].split("\n")[0] for start in starts] == ["Peeling", "Drying"]
+
+
+def test_a_title_that_is_partly_text_states_no_sections(tmp_path: Path) -> None:
+    page = f"<title>{'Bark ' * 300}</title><h1>Peeling</h1><p>In spring.<h2>Drying</h2>"
+    (tmp_path / "a.html").write_text(page)
+    (document,) = read_collection(str(tmp_path), Intake())
+    assert SECTION_STARTS not in document.fields

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.parsing.markup import INLINE, page_text, plain_text
+from birchbark.collection.parsing.markup import INLINE, heading_starts, page_text, plain_text
 
 PIECES = st.sampled_from(
     "< > </ <p> <b> </b> <title> </title> <script> </script> <br/> <!-- --> <!DOCTYPE <? ?> & "
@@ -108,7 +108,7 @@ def test_a_stray_end_tag_is_harmless() -> None:
 )
 def test_pages_lose_their_navigation(markup: str, text: str) -> None:
     """A tag or a role marks it; removing it never leaves a page empty."""
-    assert page_text(f"<title>T</title>{markup}") == ("T", text)
+    assert page_text(f"<title>T</title>{markup}")[:2] == ("T", text)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ def test_pages_lose_their_navigation(markup: str, text: str) -> None:
 )
 def test_what_looks_like_navigation_and_is_not(markup: str, text: str) -> None:
     """Questions on buttons, lists, footers of quotations, and pages whose main element is empty."""
-    assert page_text(f"<title>T</title>{markup}") == ("T", text)
+    assert page_text(f"<title>T</title>{markup}")[:2] == ("T", text)
 
 
 @given(st.lists(PIECES | st.sampled_from("<nav> </nav> <main> </main>".split())).map("".join))
 def test_any_page_has_a_text_if_its_markup_has(markup: str) -> None:
     """Only words of the markup's text are in that of the page."""
-    (title, body), (page_title, page) = plain_text(markup), page_text(markup)
+    (title, body), (page_title, page, _) = plain_text(markup), page_text(markup)
     assert page_title == title
     assert bool(page) == bool(body)
     assert len(page.split()) <= len(body.split())
@@ -172,3 +172,30 @@ def test_less_than_signs_are_text() -> None:
     markup = "<p>if a < b</p><script>if (a<b) x('<p>')</script><img alt='a<b'>c <!-- <b> < --> d<"
     assert plain_text(markup)[1] == "if a < b\n\nc d<"
     assert plain_text("<p title=\"it's < that\">x</p><p don't>y</p>")[1] == "x\n\ny"
+
+
+def headings(text: str, starts: list[int]) -> list[str]:
+    return [text[start:].split("\n\n")[0] for start in starts]
+
+
+def test_headings_begin_where_their_text_does() -> None:
+    """Not in a table of contents, in navigation, or in a text that has the words of a heading."""
+    markup = (
+        "<nav><h2>Menu</h2></nav><ul><li>Bees</li><li>Their &amp; dance</li></ul>"
+        "<h1>Bees</h1><p>Bees</p> fly.<h2>Their &amp;\n <i>dance</i></h2>Text.<h3></h3><p>Menu"
+    )
+    _, text, starts = page_text(markup)
+    assert headings(text, starts) == ["Bees", "Their &\ndance"]
+    assert starts[0] > text.index("Bees") and starts[1] > text.index("dance")
+    title, plain = plain_text("<title>T</title><h1>One</h1>a<h2>Two</h2>b")
+    assert headings(plain, heading_starts("<h1>One</h1>a<h2>Two</h2>b", plain)) == ["One", "Two"]
+    assert title == "T"
+
+
+@given(st.lists(st.sampled_from(["<h2>", "</h2>", "<p>", "bees", " ", "<li>", "dance", "<nav>"])))
+def test_headings_are_whole_blocks(pieces: list[str]) -> None:
+    _, text, starts = page_text("".join(pieces))
+    blocks = text.split("\n\n")
+    assert starts == sorted(set(starts))
+    assert all(text[start:].split("\n\n")[0] in blocks for start in starts)
+    assert all(start == 0 or text[start - 2 : start] == "\n\n" for start in starts)

@@ -17,9 +17,10 @@ from birchbark.collection.file_readers.office import (
     readable_parts,
     text_pandoc_omits,
 )
-from birchbark.collection.parsing.markup import plain_text
+from birchbark.collection.parsing.markup import heading_starts, plain_text
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import ended_by, limit_time
+from birchbark.records import stated_sections
 
 TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothing else
 MOST_MEMORY = "1G"
@@ -57,7 +58,8 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
             file.intake.note("word file with words that pandoc does not read")
         if not title:
             title, text = _by_heading(markup)
-        return {"title": title, "text": f"{text}\n\n{text_pandoc_omits(parts, text)}".strip()}
+        whole = f"{text}\n\n{text_pandoc_omits(parts, text)}".strip()
+        return {"title": title, "text": whole, **stated_sections(heading_starts(markup, text))}
 
     return read
 

@@ -10,6 +10,7 @@ from birchbark.collection.file_readers.file import Fields, File
 from birchbark.collection.file_readers.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
+from birchbark.records import stated_sections
 
 MOST_PER_LINE, SHORT = 300, 10_000
 # Fields that are text as well.
@@ -48,9 +49,9 @@ def read_code(file: File) -> Fields:
 
 
 def read_html(file: File) -> Fields:
-    """Return the <title> and the text, without navigation."""
-    title, text = page_text(file.decode(markup=True))
-    return {"title": title, "text": text}
+    """Return the <title> and the text, without navigation; headings begin sections."""
+    title, text, headings = page_text(file.decode(markup=True))
+    return {"title": title, "text": text, **stated_sections(headings)}
 
 
 def read_markdown(file: File) -> Fields:

@@ -19,7 +19,7 @@ from birchbark.collection.file_readers.file_types import (
 from birchbark.collection.files.language import language_of
 from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.errors import InputError, first_line
-from birchbark.records import Document
+from birchbark.records import SECTION_STARTS, Document
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
 DIVIDE = "divide it into several files"  # remedy for one that is too much
@@ -119,6 +119,7 @@ def _document(doc_id: str, fields: Fields, kind: FileType, around: _Around) -> D
     if rest := title[LONGEST_TITLE:]:
         title = title[:LONGEST_TITLE]
         fields = {**fields, "text": f"{rest}\n{fields.get('text', '')}"}
+        fields.pop(SECTION_STARTS, None)  # they are somewhere else now
     language = "" if kind.name == "code" else language_of(fields.get("text", ""))
     known = {"language": language} if language else {}
     # the time of its file says little about an e-mail, and nothing about those in a mailbox

@@ -1,4 +1,7 @@
-"""Where do the sections of a file's document begin? At headings, or functions and classes."""
+"""Where do the sections of a file's document begin? At headings, or functions and classes.
+
+Headings of types that are read as markup are stated by their readers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from birchbark.collection.file_readers.functions import function_starts, has_gra
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.process_limits import result_of_child
-from birchbark.records import SECTION_STARTS, Document
+from birchbark.records import Document, stated_sections
 from birchbark.text.headings import heading_starts
 
 MARKDOWN, RESTRUCTURED_TEXT = "markdown", "restructuredtext"
@@ -19,7 +22,7 @@ MOST_SECONDS = 3  # of processor time, to find the functions of a file
 
 
 def with_section_starts(document: Document, intake: Intake) -> Document:
-    """Return a document of a file with the field SECTION_STARTS, if it has sections.
+    """Return a document of a file with `stated_sections`, if it has sections.
 
     Source code whose functions cannot be found is noted, and has none. Only for a process with a
     single thread, since hostile code is parsed in a copy of it.
@@ -37,7 +40,7 @@ def with_section_starts(document: Document, intake: Intake) -> Document:
         starts = json.loads(found or b"[]")
     if not starts:
         return document
-    return replace(document, fields={**document.fields, SECTION_STARTS: " ".join(map(str, starts))})
+    return replace(document, fields={**document.fields, **stated_sections(starts)})
 
 
 def _headings(text: str, kind: str) -> Iterator[int]:

@@ -26,7 +26,8 @@ SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate bloc
 NAVIGATION_TAGS = frozenset("nav footer search select".split())
 NAVIGATION_ROLES = frozenset("navigation menu contentinfo banner search".split())
 NAV, MAIN, BUTTON = "navigation", "main", "button"
-HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 dt th summary legend".split())
+SECTION_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+HEADINGS = SECTION_HEADINGS | frozenset("dt th summary legend".split())
 SECTIONS = frozenset("article aside blockquote details dialog fieldset figure main section".split())
 LABEL_WORDS, LABEL_LENGTH = 2, 12  # most words and characters of what is only a button's label
 MAIN_WORDS, MAIN_SHARE = 20, 0.1  # one of the two makes the main element the text of a page
@@ -45,6 +46,8 @@ class _Text(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.title: list[str] = []
         self.body: list[str] = []
+        self.headings: list[slice] = []  # where the text of each is among the pieces of the body
+        self._heading = 0  # where the one that is open begins
         self._ignored = 0
         self._in_title = self._in_reading = False
 
@@ -54,6 +57,8 @@ class _Text(HTMLParser):
         self._in_reading = tag in READINGS or (self._in_reading and tag in INLINE)
         self._in_title |= tag == "title" and not self.title  # SVG elements have titles as well
         self._break(tag)
+        if tag in SECTION_HEADINGS:
+            self._heading = len(self.body)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._break(tag)
@@ -62,6 +67,8 @@ class _Text(HTMLParser):
         self._ignored = max(0, self._ignored - (tag in IGNORED))
         self._in_title &= tag != "title"
         self._in_reading &= tag in INLINE and tag != "ruby"
+        if tag in SECTION_HEADINGS:
+            self.headings.append(slice(self._heading, len(self.body)))
         self._break(tag)
 
     def _break(self, tag: str) -> None:
@@ -203,20 +210,52 @@ def plain_text(markup: str) -> tuple[str, str]:
     return " ".join("".join(parser.title).split()), _squeeze("".join(parser.body))
 
 
-def page_text(markup: str) -> tuple[str, str]:
+class PageText(NamedTuple):
+    """The title and the text of a web page, and the offsets in the text at which headings begin."""
+
+    title: str
+    text: str
+    headings: list[int]
+
+
+def page_text(markup: str) -> PageText:
     """Return the title and the text of a web page, without navigation.
 
     If the page has a main element with more than a few words, only that is returned. Otherwise as
     `plain_text`.
     """
     page = _read(_Page(), _without_open_tags(markup))
-    return " ".join("".join(page.title).split()), _chosen(page)[0]
+    chosen = _chosen(page)
+    starts = _heading_starts(chosen.pieces, page.headings, chosen.text)
+    return PageText(" ".join("".join(page.title).split()), chosen.text, starts)
+
+
+def heading_starts(markup: str, text: str) -> list[int]:
+    """Return the offsets in `text`, which `plain_text` has read, at which headings begin."""
+    parser = _read(_Text(), _without_open_tags(markup))
+    return _heading_starts(parser.body, parser.headings, text)
+
+
+def _heading_starts(pieces: list[str], headings: Iterable[slice], text: str) -> list[int]:
+    """Return where blocks of the text begin that consist of a heading, whose pieces these are.
+
+    From the end of the text on, since a table of contents has the same words before.
+    """
+    left = Counter(_squeeze("".join(pieces[part])) for part in headings)
+    starts, position = list[int](), len(text)
+    for block in reversed(text.split("\n\n")):
+        position -= len(block)
+        if left[block]:
+            left[block] -= 1
+            starts.append(position)
+        position -= len("\n\n")
+    return starts[::-1]
 
 
 def page_markup(markup: str) -> str:
     """Return the markup of what `page_text` reads: main elements or all, without navigation."""
     markup = _without_open_tags(markup)
-    _, main, omitted = _chosen(_read(_Page(), markup))
+    _, main, omitted, _ = _chosen(_read(_Page(), markup))
     pieces = list[str]()
     for part in [element.markup for element in main] or [slice(0, len(markup))]:
         position = part.start
@@ -228,11 +267,19 @@ def page_markup(markup: str) -> str:
     return "\n".join(pieces)
 
 
-def _chosen(page: _Page) -> tuple[str, Sequence[_Element], Sequence[_Element]]:
-    """Return the text of a page, the main elements that it is in, and those that it lacks.
+class _Chosen(NamedTuple):
+    """The text of a page, the main elements that it is in, those that it lacks, and the pieces.
 
-    No main elements if the text is that of all others.
+    No main elements if the text is that of all others. Pieces that are omitted have no words.
     """
+
+    text: str
+    main: Sequence[_Element]
+    omitted: Sequence[_Element]
+    pieces: list[str]
+
+
+def _chosen(page: _Page) -> _Chosen:
     labels = [part for part in page.found[BUTTON] if _is_label("".join(page.body[part.pieces]))]
     omitted = page.found[NAV] + labels
     pieces: list[str] = page.body.copy()
@@ -241,8 +288,10 @@ def _chosen(page: _Page) -> tuple[str, Sequence[_Element], Sequence[_Element]]:
     main = _squeeze("".join("".join(pieces[part]) for part, _ in page.found[MAIN]))
     text = _squeeze("".join(pieces))
     if main and len(main.split()) >= min(MAIN_WORDS, MAIN_SHARE * len(text.split())):
-        return main, page.found[MAIN], omitted
-    return (text, (), omitted) if text else (_squeeze("".join(page.body)), (), ())
+        return _Chosen(main, page.found[MAIN], omitted, pieces)
+    if text:
+        return _Chosen(text, (), omitted, pieces)
+    return _Chosen(_squeeze("".join(page.body)), (), (), page.body)
 
 
 def _is_label(text: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import chain, tee
 
 from birchbark.deadline import Deadline
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import SECTION_STARTS, Document, Segment, best_first
+from birchbark.records import Document, Segment, best_first, stated_sections
 from birchbark.retrieve.term_overlap import TermOverlap
 from birchbark.segment.by_name import Segmenter
 from birchbark.segment.section_starts import section_starts
@@ -136,9 +136,8 @@ def _split_stretch(
     fields = {"title": title} if title else {}
     first = max(begin, text)  # character of the text
     shift = first - text
-    if starts:
-        fields[SECTION_STARTS] = " ".join(str(start - first) for start in starts)
-    stretch = Document(doc_id, {**fields, "text": contents[first:end]})
+    sections = stated_sections(start - first for start in starts)
+    stretch = Document(doc_id, {**fields, **sections, "text": contents[first:end]})
     for segment in segmenter(stretch):
         if not begin:
             yield segment
