@@ -9,7 +9,7 @@ import pytest
 
 from birchbark.bench.bench_folder import BenchFolder
 from birchbark.bench.draft import DraftedQuestion
-from birchbark.bench.rank_questions import JUDGED, pool
+from birchbark.bench.rank_questions import JUDGED, SystemRun, pool
 from birchbark.collection.qrels import read_qrels
 from birchbark.errors import ArtifactError, InputError
 from birchbark.records import Query, Ranking, Run
@@ -64,19 +64,24 @@ def test_the_source_of_a_drafted_question_is_kept(tmp_path: Path) -> None:
         assert folder.sources == {"drafted-1": "hive.txt"}
 
 
-def test_a_run_is_made_again_if_anything_has_changed(tmp_path: Path) -> None:
-    made = Run({"q1": Ranking.of(["hive.txt"], [1.0])}, "BM25")
+def test_what_was_found_is_kept_unless_something_has_changed(tmp_path: Path) -> None:
+    run = Run({"q1": Ranking.of(["hive.txt"], [1.0]), "q2": Ranking.of([], [])}, "BM25")
+    asked = {"q1": QUESTION.text, "q2": "nothing of it"}
+    made = SystemRun(run, asked, {"q1": 0.25, "q2": 0.5})
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
-        assert folder.run("BM25", {"index": "a"}) is None
-        folder.write_run(made, {"index": "a"}, 0.25)
+        assert folder.run("BM25", {"index": "a"}).asked == {}
+        folder.write_run("BM25", {"index": "a"}, made)
         folder.judge(QUESTION, "hive.txt", 3)
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
-        assert folder.run("BM25", {"index": "b"}) is None
+        assert folder.run("BM25", {"index": "b"}).asked == {}
         known = folder.run("BM25", {"index": "a"})
-        assert known and known.rankings["q1"].doc_ids == ("hive.txt",)
-        assert folder.seconds("BM25") == 0.25
+        assert known.run.rankings["q1"].doc_ids == ("hive.txt",)
+        assert known.run.rankings["q2"].doc_ids == ()
+        assert (known.asked, known.median_seconds) == (asked, 0.375)
+        same = known.of([Query("q2", "nothing of it"), Query("q1", "other words")])
+        assert list(same.run.rankings) == list(same.asked) == list(same.seconds) == ["q2"]
         (folder.path / "runs" / "BM25.run").unlink()
-        assert folder.run("BM25", {"index": "a"}) is None
+        assert folder.run("BM25", {"index": "a"}).asked == {}
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from birchbark.bench.bench import Bench
 from birchbark.bench.bench_folder import BenchFolder
 from birchbark.bench.judge_routes import judge_routes
-from birchbark.bench.rank_questions import rank_questions
+from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
@@ -29,12 +29,11 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     index = build_index(DOCUMENTS, tmp_path / "index")
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
         folder.write_questions(QUESTIONS)
-        runs = []
-        for tag, rankers in (("BM25", ()), ("words", Ranker(WordScorer()))):
-            run, seconds = rank_questions(Searcher(index, rankers), QUESTIONS, tag, {})
-            folder.write_run(run, {}, seconds)
-            runs.append(run)
-        yield Bench("notes", folder, QUESTIONS, runs)
+        searchers = {"BM25": Searcher(index, ()), "words": Searcher(index, Ranker(WordScorer()))}
+        made = Bench("notes", folder, searchers)
+        for tag in searchers:
+            made.rank(tag)
+        yield made
 
 
 @pytest.fixture
@@ -55,8 +54,8 @@ def test_documents_to_judge_tell_nothing_of_the_systems(client: TestClient, benc
     for question in (first, second):
         assert set(question) == {"query_id", "text", "drafted", "documents"}
         assert all(set(document) == {"doc_id", "grade"} for document in question["documents"])
-    found = {ids for run in bench.runs for ids in run.rankings["drafted-1"].doc_ids}
-    assert {document["doc_id"] for document in first["documents"]} == found
+    assert [document["doc_id"] for document in first["documents"]] == bench.pooled["drafted-1"]
+    assert len(first["documents"]) > 1
 
 
 def test_a_grade_is_on_disk_when_the_answer_comes(client: TestClient, bench: Bench) -> None:
@@ -115,12 +114,60 @@ def test_the_report_follows_the_judgments(client: TestClient, bench: Bench) -> N
     assert bench.unjudged == 0
 
 
-def test_questions_are_escaped(bench: Bench) -> None:
-    asked = [Query("mine", "<script>alert(1)</script>"), QUESTIONS[0]]
-    for query in QUESTIONS:
-        for doc_id in bench.pooled[query.query_id]:
-            bench.folder.judge(query, doc_id, 1)
-    page = Bench("<b>notes", bench.folder, asked, bench.runs).report().page()
+def test_a_question_in_other_words_is_ranked_and_judged_anew(
+    client: TestClient, bench: Bench
+) -> None:
+    for doc_id in bench.pooled["drafted-1"]:
+        bench.folder.judge(QUESTIONS[0], doc_id, 1)
+    before = bench.folder.judgments.grades
+    asked = client.post("/questions", json={"query_id": "drafted-1", "text": " steam  engine "})
+    new = asked.json()
+    assert (new["query_id"], new["text"], new["drafted"]) == ("own-1", "steam engine", False)
+    assert {"doc_id": "engine", "grade": None} in new["documents"]
+    assert client.get("/judgments").json()["questions"][0] == new
+    assert bench.folder.questions == [Query("own-1", "steam engine"), QUESTIONS[1]]
+    assert bench.folder.judgments.grades == before
+    graded = {"query_id": "own-1", "doc_id": "engine", "grade": 3}
+    assert client.post("/judgments", json=graded).status_code == 200
+    again = client.post("/questions", json={"query_id": "own-1", "text": "iron engine"}).json()
+    assert again["query_id"] == "own-2"
+    assert bench.unjudged == len(again["documents"]) + len(bench.pooled["mine"])
+
+
+@pytest.mark.parametrize(
+    ("query_id", "text", "told"),
+    [
+        ("unknown", "steam", "no such question"),
+        ("mine", "   ", "the question has no words"),
+        ("mine", "birch river", "the question has no words, or those of another"),
+    ],
+)
+def test_other_rewordings_are_refused(
+    client: TestClient, bench: Bench, query_id: str, text: str, told: str
+) -> None:
+    answer = client.post("/questions", json={"query_id": query_id, "text": text})
+    assert answer.status_code == 422
+    assert told in answer.json()["message"]
+    assert bench.questions == bench.folder.questions == QUESTIONS
+
+
+def test_a_question_that_cannot_be_ranked_stays(bench: Bench) -> None:
+    with pytest.raises(InputError):
+        bench.reword("mine", "-river")  # only an exclusion
+    assert bench.questions == bench.folder.questions == QUESTIONS
+    assert bench.pooled.keys() == {"drafted-1", "mine"}
+
+
+def test_questions_are_escaped(tmp_path: Path) -> None:
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    with closing(BenchFolder(tmp_path / "b")) as folder:
+        folder.write_questions([Query("mine", "<script>alert(1)</script> iron"), QUESTIONS[0]])
+        bench = Bench("<b>notes", folder, {"BM25": Searcher(index, ())})
+        bench.rank("BM25")
+        for query in bench.questions:
+            for doc_id in bench.pooled[query.query_id]:
+                folder.judge(query, doc_id, 1)
+        page = bench.report().page()
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "&lt;b&gt;notes" in page

@@ -20,8 +20,10 @@ def test_a_run_has_the_hits_of_searches_in_their_order(tmp_path: Path) -> None:
     questions = [Query("q1", "birch river"), Query("q2", "nothing of it")]
     asked = list[int]()
     started = time.perf_counter()
-    run, seconds = rank_questions(searcher, questions, "words", {}, lambda: asked.append(1))
-    assert 0 < seconds < time.perf_counter() - started
+    found = rank_questions(searcher, questions, "words", {}, lambda: asked.append(1))
+    assert all(0 < seconds < time.perf_counter() - started for seconds in found.seconds.values())
+    assert found.asked == {"q1": "birch river", "q2": "nothing of it"}
+    run = found.run
     assert (run.tag, len(asked)) == ("words", 2)
     hits = searcher.search("birch river", RANKED).hits
     assert run.rankings["q1"].doc_ids == tuple(hit.document.doc_id for hit in hits)
@@ -33,5 +35,5 @@ def test_a_copy_of_the_source_counts_as_the_source(tmp_path: Path) -> None:
     copies = [replace(DOCUMENTS[0], doc_id=name) for name in ("a", "b", "c")]
     searcher = Searcher(build_index(copies, tmp_path / "index"), ())
     for source in ("a", "b", "c"):
-        run, _ = rank_questions(searcher, [Query("q1", "birch")], "BM25", {"q1": source})
-        assert run.rankings["q1"].doc_ids == (source,)
+        found = rank_questions(searcher, [Query("q1", "birch")], "BM25", {"q1": source})
+        assert found.run.rankings["q1"].doc_ids == (source,)

@@ -111,10 +111,19 @@ def test_without_time_the_terms_choose() -> None:
 def test_a_sentence_that_is_too_long_is_left_out() -> None:
     answer, snippets = answer_of(TEXT)
     scorer = _Answers()
-    scorer._token_budget = 4
+    scorer._token_budget = 2
     better = with_best_sentences(answer, QUERY, scorer, snippets, Deadline(None))
     assert shown(better) == ["Bees dance."]
     assert sorted(scorer.read) == ["bees dance.", "bees sting."]
+
+
+def test_only_the_best_passage_of_a_hit_is_read() -> None:
+    answer, snippets = answer_of(TEXT)
+    (hit,) = answer.hits
+    twice = replace(answer, hits=(replace(hit, segments=hit.segments * 2),))
+    better = with_best_sentences(twice, QUERY, _Answers(), snippets, Deadline(None))
+    sentences = [evidence.text for evidence in better.hits[0].segments]
+    assert sentences == ["When it is warm the swarm performs.", "Bees dance."]
 
 
 def test_a_model_of_whole_documents_does_not_choose() -> None:

@@ -1,37 +1,88 @@
-"""What is compared: an index's questions, what each system found for them, and the grades."""
+"""What is compared: an index's questions, what each system finds for them, and the grades."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from threading import Lock
 
+from birchbark._version import __version__
 from birchbark.bench.bench_folder import BenchFolder
-from birchbark.bench.rank_questions import pool
+from birchbark.bench.rank_questions import SystemRun, pool, rank_questions
 from birchbark.bench.report import Report
 from birchbark.bench.verdict import compare_drafted, compare_judged, verdict
-from birchbark.records import Query, Run
+from birchbark.errors import InputError
+from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Query
+
+OWN = "own-"  # beginning of the ids of questions in a person's words
 
 
-@dataclass(frozen=True, slots=True)
 class Bench:
     """Systems on an index.
 
     Attributes:
         name: Of the index.
-        folder: Where judgments are stored.
-        questions: The questions that the systems have answered.
-        runs: Of each system; the first is the baseline.
+        folder: Where questions, runs and judgments are stored.
+        questions: The questions, in their order.
     """
 
-    name: str
-    folder: BenchFolder
-    questions: Sequence[Query]
-    runs: Sequence[Run]
+    def __init__(self, name: str, folder: BenchFolder, searchers: Mapping[str, Searcher]) -> None:
+        """searchers: tag → system; the first is the baseline. `rank` each before anything else."""
+        self.name, self.folder, self.questions = name, folder, folder.questions
+        self._searchers, self._changing = searchers, Lock()
+        self._runs = dict[str, SystemRun]()
+
+    def rank(self, tag: str, on_question: Callable[[], object] = lambda: None) -> None:
+        """Have a system rank the questions that it has not ranked in these words.
+
+        on_question: called after each of them.
+        """
+        searcher = self._searchers[tag]
+        made_from = {
+            "birchbark": __version__,
+            "index": searcher.index.fingerprint,
+            "models": [ranker.scorer.fingerprint for ranker in searcher.rankers],
+        }
+        found = self.folder.run(tag, made_from).of(self.questions)
+        new = [query for query in self.questions if query.query_id not in found.asked]
+        if new:
+            added = rank_questions(searcher, new, tag, self.folder.sources, on_question)
+            found = found.joined(added).of(self.questions)
+            self.folder.write_run(tag, made_from, found)
+        self._runs[tag] = found
+
+    def reword(self, query_id: str, text: str) -> Query:
+        """Replace a question by one in other words, and have all systems rank it.
+
+        It gets an id of its own, so that what was judged for the other one stays apart. Raises
+        InputError for an unknown question, and for words that are those of another.
+        """
+        with self._changing:
+            text = " ".join(text.split())
+            if not text or any(query.text == text for query in self.questions):
+                raise InputError("the question has no words, or those of another", found=text)
+            known = {
+                query.query_id for query in self.questions
+            } | self.folder.judgments.grades.keys()
+            number = next(n for n in range(1, len(known) + 2) if f"{OWN}{n}" not in known)
+            new = Query(f"{OWN}{number}", text)
+            questions = [new if q.query_id == query_id else q for q in self.questions]
+            if new not in questions:
+                raise InputError("no such question", found=query_id)
+            before, self.questions = self.questions, questions
+            try:
+                for tag in self._searchers:
+                    self.rank(tag)
+            except BaseException:
+                self.questions = before
+                raise
+            self.folder.write_questions(questions)
+            return new
 
     @property
     def pooled(self) -> dict[str, list[str]]:
         """Query id → ids of the documents to judge, in an order that tells nothing."""
-        return pool(self.runs, self.questions)
+        return pool([run.run for run in self._runs.values()], self.questions)
 
     @property
     def unjudged(self) -> int:
@@ -41,9 +92,10 @@ class Bench:
 
     def report(self) -> Report:
         """Compare the systems on what is judged by now."""
-        judged = compare_judged(self.folder.judgments, self.pooled, self.runs)
-        drafted = compare_drafted(self.folder.sources, self.questions, self.runs)
-        seconds = {run.tag: self.folder.seconds(run.tag) for run in self.runs}
+        runs = [run.run for run in self._runs.values()]
+        judged = compare_judged(self.folder.judgments, self.pooled, runs)
+        drafted = compare_drafted(self.folder.sources, self.questions, runs)
+        seconds = {tag: run.median_seconds for tag, run in self._runs.items()}
         found = {"Judged questions": judged, "Drafted questions": drafted}
         comparisons = {heading: comparison for heading, comparison in found.items() if comparison}
         told = verdict(judged, drafted, seconds)

@@ -18,11 +18,12 @@ from typing import Any
 
 from birchbark.artifact import json_checksum, lock, new_file, read_json, write_json
 from birchbark.bench.draft import DraftedQuestion
+from birchbark.bench.rank_questions import SystemRun
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import InputError
-from birchbark.records import Qrels, Query, Run
+from birchbark.records import Qrels, Query, Ranking, Run
 
 STATE, LOCK = "bench.json", "lock"
 GRADES = range(4)
@@ -130,22 +131,21 @@ class BenchFolder:
             _write_grades(self.path / "judgments.qrels", changed)
             self._grades = changed
 
-    def run(self, tag: str, made_from: Mapping[str, Any]) -> Run | None:
-        """Return a system's run; None if there is none, or it was made from something else."""
+    def run(self, tag: str, made_from: Mapping[str, Any]) -> SystemRun:
+        """Return what a system has found; nothing if it was made from something else."""
         known, file = self._state["systems"].get(tag, {}), self._run_file(tag)
         if known.get("made_from") != json_checksum(made_from) or not file.exists():
-            return None
-        return read_run(file)
+            return SystemRun(Run({}, tag), {}, {})
+        rankings = read_run(file).rankings
+        empty = {query_id: Ranking.of([], []) for query_id in known["asked"]}
+        return SystemRun(Run({**empty, **rankings}, tag), known["asked"], known["seconds"])
 
-    def write_run(self, run: Run, made_from: Mapping[str, Any], seconds: float) -> None:
-        """Store a system's run. seconds: of a question, in the median."""
-        write_run(run, self._run_file(run.tag))
-        entry = {"made_from": json_checksum(made_from), "seconds": seconds}
-        self._store(systems={**self._state["systems"], run.tag: entry})
-
-    def seconds(self, tag: str) -> float:
-        """Return the seconds that a question took the system, in the median."""
-        return float(self._state["systems"][tag]["seconds"])
+    def write_run(self, tag: str, made_from: Mapping[str, Any], found: SystemRun) -> None:
+        """Store what a system has found."""
+        write_run(found.run, self._run_file(tag))
+        checksum = json_checksum(made_from)
+        entry = {"made_from": checksum, "asked": found.asked, "seconds": found.seconds}
+        self._store(systems={**self._state["systems"], tag: entry})
 
     def _store(self, **changes: Mapping[str, Any]) -> None:
         self._state = {**self._state, **changes}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,9 +13,10 @@ from pydantic import Field
 from birchbark.bench.bench import Bench
 from birchbark.bench.bench_folder import GRADES
 from birchbark.bench.draft import PREFIX
+from birchbark.records import Query
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
-from birchbark.serve.limits import MAX_ID_CHARACTERS
+from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.page_routes import MEDIA_TYPES, report_response
 from birchbark.serve.schemas import StrictRequest
 from birchbark.serve.service import NotFoundError, Service
@@ -29,10 +30,27 @@ class Judgment(StrictRequest):
     grade: int | None = Field(None, ge=GRADES[0], le=GRADES[-1])
 
 
+class Rewording(StrictRequest):
+    """A question in other words."""
+
+    query_id: str = Field(max_length=MAX_ID_CHARACTERS)
+    text: str = Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)
+
+
 def judge_routes(service: Service, bench: Bench) -> APIRouter:
     """Return the routes of the page on which a person judges, and of the report."""
-    by_id, pooled = {query.query_id: query for query in bench.questions}, bench.pooled
     routes = APIRouter(include_in_schema=False, route_class=BoundedRoute)
+
+    def shown(query: Query, pooled: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        grades = bench.folder.judgments.grades.get(query.query_id, {})
+        return {
+            "query_id": query.query_id,
+            "text": query.text,
+            "drafted": query.query_id.startswith(PREFIX),
+            "documents": [
+                {"doc_id": doc_id, "grade": grades.get(doc_id)} for doc_id in pooled[query.query_id]
+            ],
+        }
 
     @routes.get("/")
     async def page() -> Response:
@@ -46,31 +64,26 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
 
     @routes.get("/judgments")
     async def judgments() -> dict[str, Any]:
-        grades = bench.folder.judgments.grades
-        return {
-            "questions": [
-                {
-                    "query_id": query.query_id,
-                    "text": query.text,
-                    "drafted": query.query_id.startswith(PREFIX),
-                    "documents": [
-                        {"doc_id": doc_id, "grade": grades.get(query.query_id, {}).get(doc_id)}
-                        for doc_id in pooled[query.query_id]
-                    ],
-                }
-                for query in bench.questions
-            ]
-        }
+        pooled = bench.pooled
+        return {"questions": [shown(query, pooled) for query in bench.questions]}
 
     @routes.post("/judgments")
     async def judge(body: Judgment, request: Request) -> dict[str, Any]:
         def store(seconds: float, on_step: Callable[[], None]) -> None:
-            if body.doc_id not in pooled.get(body.query_id, ()):
+            asked = {query.query_id: query for query in bench.questions}
+            if body.doc_id not in bench.pooled.get(body.query_id, ()):
                 raise NotFoundError("no such document to judge")
-            bench.folder.judge(by_id[body.query_id], body.doc_id, body.grade)
+            bench.folder.judge(asked[body.query_id], body.doc_id, body.grade)
 
         await cancel_on_disconnect(request, service.run_quick(store))
         return {"grade": body.grade}
+
+    @routes.post("/questions")
+    async def reword(body: Rewording) -> dict[str, Any]:
+        def rank(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
+            return shown(bench.reword(body.query_id, body.text), bench.pooled)
+
+        return await service.run_scoring(rank)
 
     @routes.get("/report")
     async def report(request: Request) -> Response:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from statistics import median
 
@@ -15,28 +16,65 @@ RANKED = 10  # documents of each question
 JUDGED = 5  # of these, by a person
 
 
+@dataclass(frozen=True, slots=True)
+class SystemRun:
+    """What a system has found.
+
+    Attributes:
+        run: The ranking of each question.
+        asked: Query id → the words that were ranked.
+        seconds: Query id → the time that it took.
+    """
+
+    run: Run
+    asked: Mapping[str, str]
+    seconds: Mapping[str, float]
+
+    @property
+    def median_seconds(self) -> float:
+        """The median time of a question."""
+        return median(self.seconds.values())
+
+    def of(self, questions: Iterable[Query]) -> SystemRun:
+        """Return only what was found for these questions, in the same words, in their order."""
+        same = [q.query_id for q in questions if self.asked.get(q.query_id) == q.text]
+        return SystemRun(
+            Run({query_id: self.run.rankings[query_id] for query_id in same}, self.run.tag),
+            {query_id: self.asked[query_id] for query_id in same},
+            {query_id: self.seconds[query_id] for query_id in same},
+        )
+
+    def joined(self, other: SystemRun) -> SystemRun:
+        """Return both together."""
+        return SystemRun(
+            Run({**self.run.rankings, **other.run.rankings}, self.run.tag),
+            {**self.asked, **other.asked},
+            {**self.seconds, **other.seconds},
+        )
+
+
 def rank_questions(
     searcher: Searcher,
     questions: Sequence[Query],
     tag: str,
     sources: Mapping[str, str],
     on_question: Callable[[], object] = lambda: None,
-) -> tuple[Run, float]:
-    """Return the run of what `searcher` finds, and the median seconds of a question.
+) -> SystemRun:
+    """Return what `searcher` finds.
 
     sources: query_id → doc_id of a document that stands for its copies. on_question: called after
     each question.
     """
     searcher.warm_up()
-    rankings, seconds = dict[str, Ranking](), list[float]()
+    rankings, seconds = dict[str, Ranking](), dict[str, float]()
     for query in questions:
         started = time.perf_counter()
         hits = searcher.search(query.text, RANKED).hits
-        seconds.append(time.perf_counter() - started)
+        seconds[query.query_id] = time.perf_counter() - started
         doc_ids = [_named(hit, sources.get(query.query_id)) for hit in hits]
         rankings[query.query_id] = Ranking.of(doc_ids, [hit.score for hit in hits])
         on_question()
-    return Run(rankings, tag), median(seconds)
+    return SystemRun(Run(rankings, tag), {q.query_id: q.text for q in questions}, seconds)
 
 
 def _named(hit: Hit, source: str | None) -> str:

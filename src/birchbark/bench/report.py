@@ -83,7 +83,7 @@ class Report:
 
 
 def _rows(comparison: Comparison, questions: Sequence[Query]) -> list[QuestionRow]:
-    """Return a row for each question, first those on which the first two systems differ most."""
+    """Return a row for each question, first those on which the systems differ most."""
     by_system = [result.values[comparison.measure] for result in comparison.results]
     rows = [
         QuestionRow(
@@ -94,4 +94,4 @@ def _rows(comparison: Comparison, questions: Sequence[Query]) -> list[QuestionRo
         for query in questions
         if query.query_id in by_system[0]
     ]
-    return sorted(rows, key=lambda row: abs(row.values[0] - row.values[1]), reverse=True)
+    return sorted(rows, key=lambda row: max(row.values) - min(row.values), reverse=True)

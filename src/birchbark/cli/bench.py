@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
-from birchbark._version import __version__
 from birchbark.cli.console import notify, print_json, progress
 from birchbark.cli.from_options import make_rankers, models_on
 from birchbark.cli.index_of_folder import index_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from birchbark.bench.bench import Bench
     from birchbark.bench.bench_folder import BenchFolder
     from birchbark.pipeline.searcher import Searcher
-    from birchbark.records import Query, Run
 
 BASELINE = "BM25"
 LOOPBACK = ("localhost", "127.0.0.1")
@@ -112,10 +111,11 @@ def command(
     name = directory.resolve().name.removesuffix(".index")
     with closing(BenchFolder(to or directory.with_name(f"{name}.bench"))) as folder:
         _take_questions(folder, directory, queries, count)
-        questions = folder.questions
         searchers = _searchers(directory, dict(zip(tags, names, strict=True)))
-        runs = [_ranked(folder, searcher, tag, questions) for tag, searcher in searchers.items()]
-        bench = Bench(name, folder, questions, runs)
+        bench = Bench(name, folder, searchers)
+        for tag in searchers:
+            with progress(tag, len(bench.questions)) as advance:
+                bench.rank(tag, partial(advance, 1))
         if judge:
             _serve(bench, searchers[tags[0]], port)
         report, left = bench.report(), bench.unjudged
@@ -173,26 +173,6 @@ def _searchers(index: Path, names: Mapping[str, str]) -> dict[str, Searcher]:
         rankers = make_rankers(models, [StageOptions(model=name)], auto_int8=True)
         searchers[tag] = Searcher(index, rankers, loaded=models)
     return searchers
-
-
-def _ranked(folder: BenchFolder, searcher: Searcher, tag: str, questions: Sequence[Query]) -> Run:
-    """Return a system's run, which is made unless the bench has it."""
-    from birchbark.bench.rank_questions import rank_questions
-
-    made_from = {
-        "birchbark": __version__,
-        "index": searcher.index.fingerprint,
-        "models": [ranker.scorer.fingerprint for ranker in searcher.rankers],
-        "questions": [[query.query_id, query.text] for query in questions],
-    }
-    run = folder.run(tag, made_from)
-    if run is None:
-        with progress(tag, len(questions)) as advance:
-            run, seconds = rank_questions(
-                searcher, questions, tag, folder.sources, lambda: advance(1)
-            )
-        folder.write_run(run, made_from, seconds)
-    return run
 
 
 def _serve(bench: Bench, searcher: Searcher, port: int) -> None:

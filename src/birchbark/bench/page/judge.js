@@ -1,6 +1,6 @@
 // How does a person judge? One document at a time, by the keys 0 to 3, and each grade is stored at once.
 
-import { getJson, postJson } from "/page/api.js";
+import { getJson, postJson, storeJson } from "/page/api.js";
 import { plainView } from "/page/document_views.js";
 import { element } from "/page/dom.js";
 import { countCharacters, findShown, shownCharacters, wrap } from "/page/marks.js";
@@ -15,6 +15,8 @@ function tell(error) {
   $("error").hidden = !error;
   $("error").textContent = error?.message ?? "";
 }
+
+const listed = questions => questions.flatMap((question, index) => question.documents.map((found, place, all) => ({ question, number: index + 1, document: found, of: [place + 1, all.length] })));
 
 function showProgress() {
   const judged = items.filter(item => item.document.grade !== null).length;
@@ -36,6 +38,7 @@ async function show(index) {
   $("place").textContent = `Question ${item.number} of ${items.at(-1).number}, document ${item.of[0]} of ${item.of[1]}.`;
   $("drafted").hidden = !question.drafted;
   $("question").textContent = question.text;
+  showWords(false);
   for (const button of $("grades").children) button.setAttribute("aria-pressed", Number(button.value) === grade);
   $("document-path").textContent = "";
   $("contents").replaceChildren("Opening…");
@@ -72,7 +75,7 @@ async function judge(grade) {
   document.grade = grade;
   showNextOpen();
   try {
-    await postJson("/judgments", { query_id: question.query_id, doc_id: document.doc_id, grade });
+    await storeJson("/judgments", { query_id: question.query_id, doc_id: document.doc_id, grade });
     tell(null);
   } catch (error) {
     document.grade = before;
@@ -87,6 +90,33 @@ function showNextOpen() {
   show(next < 0 ? items.findIndex(isOpen) : next);
 }
 
+function showWords(shown) {
+  $("rewording").hidden = !shown;
+  $("question").hidden = shown;
+  $("words").value = $("question").textContent;
+  if (shown) $("words").select(); else $("words").blur();
+}
+
+// All systems rank the question anew; the documents that they find take the places of those before.
+async function reword(event) {
+  event.preventDefault();
+  const { question } = items[at], button = $("rewording").querySelector("button");
+  if ($("words").value.trim() === question.text) return showWords(false);
+  button.disabled = true;
+  try {
+    const asked = await postJson("/questions", { query_id: question.query_id, text: $("words").value });
+    const questions = [...new Set(items.map(item => item.question))];
+    items = listed(questions.map(other => other === question ? asked : other));
+    showWords(false);
+    tell(null);
+    const first = items.findIndex(item => item.question === asked && isOpen(item));
+    if (first < 0) showNextOpen(); else show(first);
+  } catch (error) {
+    tell(error);
+  }
+  button.disabled = false;
+}
+
 function skip() {
   items[at].question.skipped = true;
   showNextOpen();
@@ -95,20 +125,25 @@ function skip() {
 const move = change => show($("judging").hidden ? items.length - 1 : Math.min(Math.max(at + change, 0), items.length - 1));
 
 document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape") showWords(false);
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target === $("words")) return;
   if (event.key === "ArrowLeft") move(-1);
   if ($("judging").hidden || event.repeat) return;
   if ("0123".includes(event.key)) judge(Number(event.key));
   if (event.key === "s") skip();
+  if (event.key === "r") { event.preventDefault(); showWords(true); }
   if (event.key === "ArrowRight") move(1);
 });
 for (const button of $("grades").children) button.addEventListener("click", () => judge(Number(button.value)));
 for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => move(Number(button.dataset.move)));
 document.querySelector("[data-skip]").addEventListener("click", skip);
+$("reword").addEventListener("click", () => showWords(true));
+$("keep").addEventListener("click", () => showWords(false));
+$("rewording").addEventListener("submit", reword);
 
 try {
   const { questions } = await getJson("/judgments");
-  items = questions.flatMap((question, index) => question.documents.map((found, place, all) => ({ question, number: index + 1, document: found, of: [place + 1, all.length] })));
+  items = listed(questions);
   show(items.findIndex(isOpen));
 } catch (error) {
   tell(error);

@@ -72,6 +72,8 @@ const jsonRequest = (body, signal) => ({
 
 export const getJson = async (path, signal) => (await send(path, { signal })).json();
 export const postJson = async (path, body, signal) => (await send(path, jsonRequest(body, signal))).json();
+// Also if the page is closed meanwhile.
+export const storeJson = async (path, body) => (await send(path, { ...jsonRequest(body), keepalive: true })).json();
 
 // Saves the results of a search as a file of a type that the service knows.
 export async function saveResults(request, type) {
