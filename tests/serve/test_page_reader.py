@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import matplotlib.pyplot as plt
 import pytest
@@ -40,6 +40,7 @@ and [a site](https://example.org/).
     + "Moss grows on stones. " * 200
 )
 BARGE = "<title>Barge</title><nav>Home</nav><p>An iron <i>barge</i> on the canal.</p>"
+STONES = "".join(f"<p>Stone {number} lies there.</p>" for number in range(300))
 MAIL = """From: Ann <ann@example.org>
 To: Bob <bob@example.org>
 Subject: Reeds
@@ -71,6 +72,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     files = {
         "canoes.md": MANUAL,
         "sub/barge.html": BARGE,
+        "quarry.html": f"{STONES}<p>A well-known <b>quarry</b>, of slate, is old.</p>{STONES}",
         "reeds.eml": MAIL,
         "heron.md": COMMENT,
         "long.md": "A sloth sleeps. " * 20_000,
@@ -183,6 +185,23 @@ def test_a_pdf_has_pages_that_open_the_file(browser: Any, address: str) -> None:
         number = best.locator("xpath=ancestor::section/h3").inner_text().split()[1]
         href = page.get_attribute("#reader-source a", "href")
         assert href == f"/files/willow.pdf#page={number}"
+
+
+def test_a_web_page_opens_at_its_evidence(browser: Any, address: str) -> None:
+    """Also where the sentence has a hyphen and a comma, which have meanings in such a link."""
+    with reader(browser, address, "quarry.html", "quarry slate") as page:
+        best = letters(page.evaluate(MARKED)["0"])
+        href = page.get_attribute("#reader-source a", "href")
+        assert href.startswith("/files/quarry.html#:~:text=")
+        words = unquote(href.partition("text=")[2])
+        assert "-" not in href.partition("text=")[2]
+        assert letters(words) in best
+        with page.context.expect_page() as opening:
+            page.click("#reader-source a")
+        opened = opening.value
+        opened.wait_for_load_state()
+        found = opened.get_by_text(words.split(",")[0], exact=False).first
+        assert found.bounding_box()["y"] < DESK["viewport"]["height"]
 
 
 def test_evidence_that_is_not_shown_opens_the_plain_text(browser: Any, address: str) -> None:

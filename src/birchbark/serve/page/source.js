@@ -2,11 +2,22 @@
 
 import { element } from "./dom.js";
 
+const WORDS = 8;  // of the evidence, for which the browser looks in the file
+
 // about: the service's settings; with files, a path is a link to the file, by the id of its document.
-export function source({ doc_id: id, title, lead, contents, segments, copies, source: fields }, about) {
+export function source({ doc_id: id, title, lead, contents, segments, snippet, copies, source: fields }, about) {
   const { path, type, modified, authors, journal, year, publish_time: published, doi } = fields;
   const place = path ? path.split("/").join(" › ") : title || lead || contents ? id : "";
-  const page = type === "pdf" && segments?.[0]?.page ? `#page=${segments[0].page}` : "";  // viewers open it there
-  const file = path && about?.files ? element("a", { href: `/files/${id.split("/").map(encodeURIComponent).join("/")}${page}`, target: "_blank", rel: "noopener", title: "Open the file" }, place) : place;
+  const evidence = segments?.[0] ?? snippet, address = `/files/${id.split("/").map(encodeURIComponent).join("/")}${evidence ? fragment(type, evidence) : ""}`;
+  const file = path && about?.files ? element("a", { href: address, target: "_blank", rel: "noopener", title: "Open the file" }, place) : place;
   return [file, authors, journal, year ?? published, doi, type, modified, copies?.length && `also in ${copies.join(", ")}`].filter(Boolean).map(part => element("span", {}, part));
+}
+
+// Where a browser opens a file: at the page of its evidence, or of a web page at its words, if it finds them.
+function fragment(type, { text, start, end, sentence, page }) {
+  if (type === "pdf") return page ? `#page=${page}` : "";
+  if (type !== "html") return "";
+  const shown = Array.from(text).slice(...(sentence ?? [start - end])).join("");
+  const words = shown.trim().split(/\s+/).slice(0, WORDS).join(" ");
+  return words ? `#:~:text=${encodeURIComponent(words).replaceAll("-", "%2D")}` : "";
 }
