@@ -40,7 +40,7 @@ and [a site](https://example.org/).
     + "Moss grows on stones. " * 200
 )
 BARGE = "<title>Barge</title><nav>Home</nav><p>An iron <i>barge</i> on the canal.</p>"
-STONES = "".join(f"<p>Stone {number} lies there.</p>" for number in range(300))
+SLABS = "".join(f"<p>Slab {number} lies there.</p>" for number in range(300))
 MAIL = """From: Ann <ann@example.org>
 To: Bob <bob@example.org>
 Subject: Reeds
@@ -72,7 +72,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     files = {
         "canoes.md": MANUAL,
         "sub/barge.html": BARGE,
-        "quarry.html": f"{STONES}<p>A well-known <b>quarry</b>, of slate, is old.</p>{STONES}",
+        "quarry.html": f"{SLABS}<p>A well-known <b>quarry</b>, of slate, is old.</p>{SLABS}",
         "reeds.eml": MAIL,
         "heron.md": COMMENT,
         "long.md": "A sloth sleeps. " * 20_000,
