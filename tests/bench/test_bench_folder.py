@@ -84,6 +84,45 @@ def test_what_was_found_is_kept_unless_something_has_changed(tmp_path: Path) -> 
         assert folder.run("BM25", {"index": "a"}).asked == {}
 
 
+def test_a_damaged_run_is_made_again(tmp_path: Path) -> None:
+    made = SystemRun(Run({"q1": Ranking.of(["a"], [1.0])}, "BM25"), {"q1": "bees"}, {"q1": 0.5})
+    with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
+        folder.write_run("BM25", {}, made)
+        (folder.path / "runs" / "BM25.run").write_text("q1 Q0")
+        assert folder.run("BM25", {}).asked == {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *("[]", "{}", "null", "{", '{"systems": [], "judged": {}}'),
+        '{"systems": {"a": 3}, "judged": {}}',
+        '{"systems": {"a": {"made_from": "", "asked": {"q": "x"}, "seconds": {}}}, "judged": {}}',
+        '{"systems": {"a": {"made_from": "", "asked": {}, "seconds": {}}}, "judged": 1}',
+    ],
+)
+def test_a_damaged_state_is_told(tmp_path: Path, state: str) -> None:
+    BenchFolder(tmp_path / "b").close()
+    (tmp_path / "b" / "bench.json").write_text(state)
+    with pytest.raises(ArtifactError, match="damaged bench"):
+        BenchFolder(tmp_path / "b")
+
+
+def test_damaged_judgments_are_told(tmp_path: Path) -> None:
+    BenchFolder(tmp_path / "b").close()
+    (tmp_path / "b" / "judgments.qrels").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"judgments\.qrels"):
+        BenchFolder(tmp_path / "b")
+
+
+def test_a_question_whose_judgments_are_gone_may_change(tmp_path: Path) -> None:
+    with closing(BenchFolder(tmp_path / "b")) as folder:
+        folder.judge(QUESTION, "hive.txt", 3)
+        folder.judge(QUESTION, "hive.txt", None)
+        folder.write_questions([Query("q1", "where do wasps sleep")])
+        assert folder.questions == [Query("q1", "where do wasps sleep")]
+
+
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="is not a bench"):

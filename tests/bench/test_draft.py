@@ -10,7 +10,7 @@ import pytest
 from birchbark.bench.draft import ASKED_WORDS, PREFIX, draft_questions
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
-from birchbark.records import Document
+from birchbark.records import SECTION_STARTS, Document
 
 SUBJECTS = (
     "parcels gardens bridges orchards kettles lanterns rivers hammers violins beehives".split()
@@ -64,6 +64,21 @@ def test_headings_that_many_documents_share_are_not_asked(tmp_path: Path) -> Non
     shared = "# One\n\n## What readers should know\n\nIt is so.\n"
     documents = [Document(f"d{n}", {"text": shared}) for n in range(50)]
     assert draft_questions(build_index(documents, tmp_path / "index"), 5) == []
+
+
+def test_comments_of_code_are_not_asked(tmp_path: Path) -> None:
+    code = "# How owners repair broken kettles\nx = 1\n"
+    documents = [Document(f"d{n}.py", {"text": code, "type": "code"}) for n in range(2)]
+    index = build_index(documents, tmp_path / "index")
+    assert draft_questions(index, 5) == []
+
+
+def test_stated_sections_are_headings(tmp_path: Path) -> None:
+    text = "Before.\n\nHow owners repair kettles\n\nThey do."
+    fields = {"text": text, "type": "html", SECTION_STARTS: "9"}
+    index = build_index([Document("a.html", fields)], tmp_path / "index")
+    (drafted,) = draft_questions(index, 5)
+    assert drafted.query.text == "How owners repair kettles"
 
 
 def test_code_and_lists_are_not_asked(tmp_path: Path) -> None:

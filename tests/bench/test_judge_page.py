@@ -58,8 +58,9 @@ def opened(browser: Any, address: str, options: dict[str, Any]) -> Iterator[Any]
 
 
 def judge(page: Any, key: str) -> None:
-    """Press a key, and wait until the next document is shown."""
+    """Press a key when a document is shown, and wait until the next one has its place."""
     place = page.inner_text("#place")
+    page.wait_for_selector("#contents:not(:text('Opening…'))")
     page.keyboard.press(key)
     page.wait_for_function(
         "place => document.getElementById('place').textContent !== place || "
@@ -111,17 +112,40 @@ def test_a_person_judges_by_keys_and_goes_on_later(browser: Any, folder: Path) -
         assert "2 questions judged" in page.inner_text("body")
 
 
-def test_quick_keys_are_for_different_documents(browser: Any, folder: Path) -> None:
+def test_a_key_counts_once_a_document_is_shown(browser: Any, folder: Path) -> None:
+    """Further keys, before the next document is there, are not for it."""
     with (
         judging(folder, "--queries", "mine.tsv") as address,
         opened(browser, address, DESK) as page,
     ):
+        page.wait_for_selector("#contents mark")
         page.evaluate(
             """() => { for (const key of "321")
                 document.dispatchEvent(new KeyboardEvent("keydown", { key })); }"""
         )
-        page.wait_for_selector("#done:text-matches('^3 of')")
-        assert sorted(stored(folder, 3)) == ["1", "2", "3"]
+        page.wait_for_selector("#contents mark")
+        assert page.inner_text("#done").startswith("1 of ")
+        assert stored(folder, 1) == ["3"]
+
+
+def test_a_document_that_is_gone_cannot_be_judged(browser: Any, folder: Path) -> None:
+    with (
+        judging(folder, "--queries", "mine.tsv") as address,
+        opened(browser, address, DESK) as page,
+    ):
+        page.wait_for_selector("#contents mark")
+        page.expected = "404"
+        gone = {"status": 404, "json": {"message": "no such document"}}
+        page.route("**/documents/*", lambda route: route.fulfill(**gone))
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector("#error:text-matches('no such document')")
+        assert "run the command again" in page.inner_text("#contents")
+        page.keyboard.press("3")
+        page.unroute("**/documents/*")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("#contents mark")
+        assert page.is_hidden("#error")
+        assert page.inner_text("#done").startswith("0 of ")
 
 
 def test_a_question_is_asked_in_other_words(browser: Any, folder: Path) -> None:

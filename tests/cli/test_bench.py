@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_it_drafts_ranks_and_reports(notes: Path, models: list[str]) -> None:
     assert "drafted 4 questions, which you may edit" in err
     bench = notes.with_name("notes.bench")
     assert f"report: {bench / 'report.html'}" in err
-    assert f"to judge: birchbark bench {notes} --judge" in err
+    assert f"to judge: {shlex.join(['birchbark', 'bench', str(notes), *models, '--judge'])}" in err
     assert "Does re-ranking help in notes?" in (bench / "report.html").read_text()
     assert (bench / "questions.tsv").read_text().count("drafted-") == 4
     for tag in ("BM25", "large", "small"):
@@ -85,6 +86,44 @@ def test_questions_are_not_replaced(notes: Path, models: list[str], tmp_path: Pa
         _, err = birchbark("bench", str(notes), *option, *models[:2], status=2)
         assert f"has questions already: found {option[0]}" in err
     assert questions.read_text() == before
+    birchbark("bench", str(notes), "--count", "4", *models[:2])  # as many as there are
+
+
+@pytest.mark.parametrize("question", ["-kettle", "kettle " * 5000])
+def test_a_question_that_a_system_refuses_is_named(
+    notes: Path, models: list[str], tmp_path: Path, question: str
+) -> None:
+    """Before it is stored, so that the file can be mended."""
+    (tmp_path / "mine.tsv").write_text(f"q1\tbridge\nq2\t{question}\n")
+    given = ("--queries", str(tmp_path / "mine.tsv"))
+    _, err = birchbark("bench", str(notes), *given, *models[:2], status=2)
+    assert "question q2: " in err
+    (tmp_path / "mine.tsv").write_text("q1\tbridge\nq2\tkettle\n")
+    birchbark("bench", str(notes), *given, *models[:2])
+    birchbark("bench", str(notes), *given, *models[:2])  # the same questions again
+
+
+def test_questions_that_match_nothing(notes: Path, models: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.tsv").write_text("q1\tzzzz\nq2\tqqqq\n")
+    given = ("--queries", str(tmp_path / "mine.tsv"), *models[:2])
+    birchbark("bench", str(notes), *given)
+    birchbark("bench", str(notes), *given)
+
+
+def test_documents_that_are_gone_are_no_sources(notes: Path, models: list[str]) -> None:
+    birchbark("bench", str(notes), "--count", "4", *models[:2])
+    bench = notes.with_name("notes.bench")
+    gone = (bench / "drafted.qrels").read_text().split()[2]
+    (notes / gone).unlink()
+    birchbark("index", "sync", str(notes))
+    out, _ = birchbark("bench", str(notes), *models[:2], "--json")
+    assert json.loads(out)["comparisons"]["Drafted questions"]["questions"] == 3
+
+
+def test_a_model_whose_name_has_a_blank(notes: Path, tmp_path: Path) -> None:
+    model = write_bert(tmp_path / "my model", labels=1)
+    _, err = birchbark("bench", str(notes), "--model", str(model), status=2)
+    assert "a tag must be a single word" in err
 
 
 def test_two_models_of_one_name_are_refused(notes: Path, models: list[str], tmp_path: Path) -> None:

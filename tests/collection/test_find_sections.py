@@ -56,6 +56,10 @@ CODE = {
         "  return x;\n};\nexport class A {\n  @dec()\n  m() {\n    return 1;\n  }\n}\nf(1);\n",
         ["/** Doc", "export class A {", "  @dec()", "f(1);"],
     ),
+    ".pyi": (
+        "class A:\n    # About f.\n    def f(self):\n        return 1\n",
+        ["class A:", "    # About f."],
+    ),
     ".js": ("f();\nfunction g() {\n  return 1;\n}\n", ["function g() {"]),
     ".h": (
         "#include <a.h>\nstruct foo;\n/* Sum\n   of both. */\nstatic int\nsum(struct foo *a)\n{\n"

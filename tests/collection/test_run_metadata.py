@@ -15,6 +15,7 @@ from birchbark.collection.run_metadata import (
     metadata_path,
     write_described_run,
 )
+from birchbark.collection.runs import read_run
 from birchbark.records import Ranking, Run
 from command_line import birchbark
 from conftest import write_bert
@@ -51,7 +52,19 @@ def test_a_stream_has_no_metadata(tmp_path: Path) -> None:
 )
 def test_others_metadata_is_left_alone(tmp_path: Path, text: str) -> None:
     metadata_path(tmp_path / "a.run").write_text(text)
-    assert known_stages([tmp_path / "a.run", tmp_path / "missing.run"]) == []
+    assert known_stages([(tmp_path / "a.run", RUN), (tmp_path / "missing.run", RUN)]) == []
+
+
+def test_metadata_of_a_run_that_was_replaced_does_not_count(tmp_path: Path) -> None:
+    write_described_run(RUN, tmp_path / "a.run", [STAGE])
+    assert known_stages([(tmp_path / "a.run", RUN)]) == [STAGE]
+    assert known_stages([(tmp_path / "a.run", Run(RUN.rankings, "anserini"))]) == []
+
+
+def test_names_of_files_in_any_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "bad\udcff.run"
+    write_described_run(RUN, path, [STAGE], data={"topics": "q\udcff.tsv"})
+    assert json.loads(metadata_path(path).read_text())["tag"] == "bm25"
 
 
 def test_each_command_adds_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,18 +84,20 @@ def test_each_command_adds_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyP
     birchbark("fuse", "bm25.run", "bert.run", "--output", "both.run")
     tune = ("tune", "q.qrels", "bm25.run", "bert.run", "--fold-count", "2")
     birchbark(*tune, "--output", "mixed.run")
-    first, second, fused = known_stages([Path("both.run")])
+    first, second, fused = known_stages([(Path("both.run"), read_run("both.run"))])
     assert (first["name"], first["method"], first["k1"]) == ("bm25+rm3", "bm25", 1.2)
     assert first["rm3"]["terms"] == 10
     assert (second["name"], second["reranks"]) == ("bert", "bm25+rm3")
     assert (second["method"], second["first_stage_weight"]) == ("tiny cross-encoder", 0.3)
+    assert second["segments"] == "passages"
+    assert "embedding" in second
     assert fused == {
         "name": "rrf",
         "method": "fusion by ranks",
         "interpolates": ["bm25+rm3", "bert"],
         "weight": "equal",
     }
-    *before, tuned = known_stages([Path("mixed.run")])
+    *before, tuned = known_stages([(Path("mixed.run"), read_run("mixed.run"))])
     assert before == [first, second]
     assert tuned["interpolates"] == ["bm25+rm3", "bert"]
     assert len(tuned["weight"]) == 2

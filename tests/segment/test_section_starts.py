@@ -126,3 +126,12 @@ def test_offsets_are_those_of_the_text() -> None:
     fields = {"text": "One\nTwo", "lead": "Lead", SECTION_STARTS: "4"}
     assert section_starts(Document("d", fields, ("text", "lead"))) == [4]
     assert section_starts(Document("d", fields, ("lead", "text"))) == []
+
+
+def test_the_end_of_a_section_does_not_go_on_in_the_next_one() -> None:
+    """However short it is; a heading alone does go on with its text."""
+    text = f"## One\n{'a ' * 28}a.\nThe end.\n## Two\nBark.\n{'b ' * 25}b.\n"
+    starts = f"0 {text.index('## Two')}"
+    passages = Passages(30)(Document("d", {"text": text, SECTION_STARTS: starts}))
+    firsts = [passage.text.split("\n")[0] for passage in passages]
+    assert firsts == ["## One", "The end.", "## Two"]

@@ -94,7 +94,9 @@ class Bench:
         """Compare the systems on what is judged by now."""
         runs = [run.run for run in self._runs.values()]
         judged = compare_judged(self.folder.judgments, self.pooled, runs)
-        drafted = compare_drafted(self.folder.sources, self.questions, runs)
+        index = next(iter(self._searchers.values())).index
+        there = {q: d for q, d in self.folder.sources.items() if index.find(d) is not None}
+        drafted = compare_drafted(there, self.questions, runs)
         seconds = {tag: run.median_seconds for tag, run in self._runs.items()}
         found = {"Judged questions": judged, "Drafted questions": drafted}
         comparisons = {heading: comparison for heading, comparison in found.items() if comparison}

@@ -12,6 +12,7 @@ report.html
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,7 +23,7 @@ from birchbark.bench.rank_questions import SystemRun
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run, write_run
-from birchbark.errors import InputError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.records import Qrels, Query, Ranking, Run
 
 STATE, LOCK = "bench.json", "lock"
@@ -44,15 +45,19 @@ class BenchFolder:
             )
         path.mkdir(parents=True, exist_ok=True)
         self.path, self._writing = path, Lock()
-        self._lock = lock(path / LOCK, "bench")
-        if not (path / STATE).exists():
-            write_json(path / STATE, {"systems": {}, "judged": {}})
-        self._state: dict[str, Any] = read_json(path / STATE, "bench")
-        self._grades = _grades(path / "judgments.qrels")
+        with ExitStack() as stack:
+            stack.callback(lock(path / LOCK, "bench").close)
+            if not (path / STATE).exists():
+                write_json(path / STATE, {"systems": {}, "judged": {}})
+            self._state: dict[str, Any] = read_json(path / STATE, "bench")
+            if not _is_sound(self._state):
+                raise ArtifactError("damaged bench: not what was written", where=str(path / STATE))
+            self._grades = _grades(path / "judgments.qrels")
+            self._locked = stack.pop_all()
 
     def close(self) -> None:
         """Let other processes use the folder."""
-        self._lock.close()
+        self._locked.close()
 
     @property
     def has_questions(self) -> bool:
@@ -69,7 +74,7 @@ class BenchFolder:
         questions = read_queries(file)
         for query in questions:
             judged = self._state["judged"].get(query.query_id, query.text)
-            if judged != query.text:
+            if judged != query.text and query.query_id in self._grades:
                 raise InputError(
                     f"question {query.query_id} was judged in other words",
                     where=str(file),
@@ -136,7 +141,10 @@ class BenchFolder:
         known, file = self._state["systems"].get(tag, {}), self._run_file(tag)
         if known.get("made_from") != json_checksum(made_from) or not file.exists():
             return SystemRun(Run({}, tag), {}, {})
-        rankings = read_run(file).rankings
+        try:
+            rankings = read_run(file).rankings if file.stat().st_size else {}
+        except InputError:  # damaged: made again
+            return SystemRun(Run({}, tag), {}, {})
         empty = {query_id: Ranking.of([], []) for query_id in known["asked"]}
         return SystemRun(Run({**empty, **rankings}, tag), known["asked"], known["seconds"])
 
@@ -155,9 +163,23 @@ class BenchFolder:
         return self.path / "runs" / f"{tag}.run"
 
 
+def _is_sound(state: Any) -> bool:
+    """Whether the contents of STATE have the form that is written."""
+    try:
+        systems = state["systems"].values()
+        return isinstance(state["judged"], dict) and all(
+            isinstance(system["made_from"], str)
+            and system["asked"].keys() == system["seconds"].keys()
+            and all(isinstance(seconds, float) for seconds in system["seconds"].values())
+            for system in systems
+        )
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
 def _grades(path: Path) -> Grades:
     """Return the grades of a file; none if it does not exist or is empty."""
-    if not path.exists() or not path.read_text("utf-8").strip():
+    if not path.exists() or not path.stat().st_size:
         return {}
     return read_qrels(path).to_dict()
 

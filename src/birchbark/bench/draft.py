@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from birchbark import defaults
 from birchbark.index.index import Index
@@ -20,6 +20,7 @@ from birchbark.pipeline.answers.example_queries import (
     spread_ids,
 )
 from birchbark.records import Document, Query
+from birchbark.segment.section_starts import section_starts
 from birchbark.segment.sentences import sentences
 from birchbark.text.headings import headings
 from birchbark.text.stop_words import NLTK
@@ -62,12 +63,12 @@ def draft_questions(
         if len(drafted) == count:
             break
         on_document()
-        part = _part(index.documents([doc_id])[0], rng)
+        (document,) = index.documents([doc_id])
         kinds = [_from_heading, _from_sentence]
         if 2 * of_headings > len(drafted):
             kinds.reverse()
         for draft in kinds:
-            text = draft(index, part, rng)
+            text = draft(index, document, rng)
             if text is not None and text.lower() not in asked:
                 asked.add(text.lower())
                 of_headings += draft is _from_heading
@@ -77,28 +78,27 @@ def draft_questions(
     return drafted
 
 
-def _part(document: Document, rng: random.Random) -> Document:
-    """Return a document that has only a part of a long one's text."""
-    start = rng.randrange(max(1, len(document.text) - READ_CHARACTERS))
-    text = document.text[start : start + READ_CHARACTERS]
-    return Document(document.doc_id, {"title": document.title, "text": text})
-
-
 def _from_heading(index: Index, document: Document, rng: random.Random) -> str | None:
     """Return a heading of the text, or else the title, if it reads like a query and is telling."""
-    found = headings(document.text)
+    if document.fields.get("type") == "code":  # its lines with # are comments
+        return None
+    found = headings(document.text[:READ_CHARACTERS])
+    if stated := section_starts(document):
+        found = [document.contents[start:].lstrip("# ").partition("\n")[0] for start in stated]
     rng.shuffle(found)
-    for heading in (*found, " ".join(document.title.split())):
-        if reads_like_a_query(heading) and _is_telling(index, _frequencies(index, heading)):
+    for heading in (" ".join(line.split()) for line in (*found, document.title)):
+        reads_well = reads_like_a_query(heading) and not heading.endswith(tuple(ENDS))
+        if reads_well and _is_telling(index, _frequencies(index, heading)):
             return heading
     return None
 
 
 def _from_sentence(index: Index, document: Document, rng: random.Random) -> str | None:
     """Return some words of a random sentence; None if no sentence is telling."""
-    spans = [
-        segment.text for segment in sentences(replace(document, fields={"text": document.text}))
-    ]
+    start = rng.randrange(max(1, len(document.text) - READ_CHARACTERS))
+    text = document.text[start : start + READ_CHARACTERS]
+    untitled = Document(document.doc_id, {"text": text})
+    spans = [segment.text for segment in sentences(untitled)]
     rng.shuffle(spans)
     for text in spans[:LOOKED_AT]:
         if text[-1] not in ENDS or len(text.split()) not in SENTENCE_WORDS or not is_prose(text):

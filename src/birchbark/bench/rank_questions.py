@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from statistics import median
 
+from birchbark.errors import InputError
 from birchbark.pipeline.answers.answer import Hit
+from birchbark.pipeline.run_stages import check_query_lengths
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Query, Ranking, Run
 
@@ -51,6 +53,19 @@ class SystemRun:
             {**self.asked, **other.asked},
             {**self.seconds, **other.seconds},
         )
+
+
+def check_questions(searchers: Iterable[Searcher], questions: Iterable[Query]) -> None:
+    """Raise InputError for a question that one of the systems refuses; names it."""
+    for query in questions:
+        try:
+            for searcher in searchers:
+                parsed = searcher.parse(query.text)
+                check_query_lengths(searcher.rankers, parsed.words)
+                if not searcher.rankers:
+                    searcher.search(parsed, 1)  # refuses one without anything to search for
+        except InputError as error:
+            raise error.at(f"question {query.query_id}") from None
 
 
 def rank_questions(

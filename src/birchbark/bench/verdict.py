@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from birchbark import defaults
+from birchbark.bench.draft import PREFIX
 from birchbark.bench.rank_questions import JUDGED, RANKED
 from birchbark.evaluate.measures import Results, measure
 from birchbark.evaluate.significance import Difference, compare
@@ -36,6 +37,11 @@ class Comparison:
     def questions(self) -> int:
         """The number of questions."""
         return len(self.results[0].values[self.measure])
+
+    @property
+    def drafted(self) -> int:
+        """The number of questions that were drafted."""
+        return sum(q.startswith(PREFIX) for q in self.results[0].values[self.measure])
 
 
 def compare_drafted(
@@ -93,6 +99,10 @@ def verdict(
 def _on_judged(judged: Comparison, seconds: Mapping[str, float]) -> str:
     baseline, *others = judged.results
     name, on = judged.measure, f"on the {judged.questions} judged questions"
+    if not any(result.means[name] for result in judged.results):
+        return f"None of the documents that the systems found is relevant, {on}."
+    if judged.drafted:
+        on += f" ({judged.drafted} of them drafted, which favour BM25)"
     pairs = list(zip(others, judged.differences, strict=True))
     better = [(r, d) for r, d in pairs if d.significant and d.mean > 0]
     if better:
@@ -102,7 +112,7 @@ def _on_judged(judged: Comparison, seconds: Mapping[str, float]) -> str:
             f"{_value(baseline, name)} ({_bounds(difference)}). A question takes "
             f"{shown_time(seconds[best.tag])} instead of {shown_time(seconds[baseline.tag])}."
         )
-        faster = [r for r, _ in better if seconds[r.tag] < seconds[best.tag]]
+        faster = [r for r in others if seconds[r.tag] < seconds[best.tag]]
         for result in sorted(faster, key=lambda r: seconds[r.tag])[:1]:
             ((behind,),) = ([d[name]] for d in compare(best, [result], seed=defaults.SEED))
             if not behind.significant:
@@ -114,15 +124,9 @@ def _on_judged(judged: Comparison, seconds: Mapping[str, float]) -> str:
     if all(d.significant and d.mean < 0 for _, d in pairs):
         return f"Do not re-rank: {on}, BM25 is better than {_listed(judged)}. Use --model none."
     detectable = max((d.detectable for _, d in pairs if d.detectable is not None), default=None)
-    seen = (
-        ""
-        if detectable is None
-        else (f" They would probably show a difference of {_number(detectable)}.")
-    )
-    return (
-        f"The {judged.questions} judged questions do not tell the systems apart: {_listed(judged)}."
-        f"{seen} Judge more, or keep what is faster."
-    )
+    shown = f"{detectable or 0:.2f}".lstrip("0")
+    seen = f" A difference of {shown} would probably be seen." if detectable else ""
+    return f"Not told apart {on}: {_listed(judged)}.{seen} Judge more, or keep what is faster."
 
 
 def _on_drafted(drafted: Comparison) -> str:
@@ -130,7 +134,7 @@ def _on_drafted(drafted: Comparison) -> str:
     better = [d for d in drafted.differences if d.significant and d.mean > 0]
     outcome = "no system is told apart from BM25"
     if better and not worse:
-        outcome = "models find the document earlier than BM25"
+        outcome = "a model finds the document earlier than BM25"
     elif worse:
         outcome = "a model finds the document later than BM25, so it loses questions in its words"
     return (

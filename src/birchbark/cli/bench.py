@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
@@ -13,7 +14,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify, print_json, progress
-from birchbark.cli.from_options import make_rankers, models_on
+from birchbark.cli.from_options import check_tag, make_rankers, models_on
 from birchbark.cli.index_of_folder import index_of
 from birchbark.cli.options import (
     PATH,
@@ -107,11 +108,15 @@ def command(
     tags = [Path(name).name for name in names]
     if len({BASELINE, *tags}) <= len(tags):
         raise InputError("systems need different names", found=", ".join([BASELINE, *tags]))
+    for tag in tags:
+        check_tag(tag)
+    if judge:
+        _check_port(port)
     directory, _ = index_of([index])
     name = directory.resolve().name.removesuffix(".index")
     with closing(BenchFolder(to or directory.with_name(f"{name}.bench"))) as folder:
-        _take_questions(folder, directory, queries, count)
         searchers = _searchers(directory, dict(zip(tags, names, strict=True)))
+        _take_questions(folder, searchers, queries, count)
         bench = Bench(name, folder, searchers)
         for tag in searchers:
             with progress(tag, len(bench.questions)) as advance:
@@ -127,35 +132,47 @@ def command(
             click.echo(sentence)
     notify(f"report: {file}")
     if left:
-        notify(f"{plural(left, 'document')} to judge: birchbark bench {index} --judge")
+        given = ["--to", str(to)] if to else []
+        if "names" in given_options():
+            given += [word for name in names for word in ("--model", name)]
+        words = shlex.join(["birchbark", "bench", str(index), *given, "--judge"])
+        notify(f"{plural(left, 'document')} to judge: {words}")
 
 
-def _take_questions(folder: BenchFolder, index: Path, queries: Path | None, count: int) -> None:
+def _take_questions(
+    folder: BenchFolder, searchers: Mapping[str, Searcher], queries: Path | None, count: int
+) -> None:
     """Store the questions of a file, or draft some, unless there are questions already."""
     from birchbark.bench.draft import draft_questions
+    from birchbark.bench.rank_questions import check_questions
     from birchbark.collection.queries import read_queries
-    from birchbark.index.index import Index
 
     questions = folder.path / "questions.tsv"
+    asked = read_queries(queries) if queries else []
     if folder.has_questions:
-        for name in ("queries", "count"):
-            if name in given_options():
+        known = folder.questions
+        is_known = {"queries": asked == known, "count": count == len(known)}
+        for name, is_same in is_known.items():
+            if name in given_options() and not is_same:
                 raise InputError(
                     "has questions already",
                     where=str(questions),
                     found=spell_option(name),
                     remedy="edit them, or choose another folder: --to DIR",
                 )
+        check_questions(searchers.values(), known)
         return
     if queries is not None:
-        folder.write_questions(read_queries(queries))
+        check_questions(searchers.values(), asked)
+        folder.write_questions(asked)
         return
+    index = searchers[BASELINE].index
     with progress("drafting questions") as advance:
-        drafted = draft_questions(Index(index), count, on_document=lambda: advance(1))
+        drafted = draft_questions(index, count, on_document=lambda: advance(1))
     if not drafted:
         raise InputError(
             "no question could be drafted from these documents",
-            where=str(index),
+            where=str(index.directory),
             remedy="write questions of your own: --queries FILE",
         )
     folder.write_drafted(drafted)
@@ -167,12 +184,21 @@ def _searchers(index: Path, names: Mapping[str, str]) -> dict[str, Searcher]:
     from birchbark.pipeline.searcher import Searcher
     from birchbark.pipeline.stage_options import StageOptions
 
-    models = models_on(defaults.DEVICE, None)
-    searchers = {BASELINE: Searcher(index, (), loaded=models)}
+    searchers = {BASELINE: Searcher(index, ())}
     for tag, name in names.items():
+        models = models_on(
+            defaults.DEVICE, None
+        )  # of its own, so that no system saves another time
         rankers = make_rankers(models, [StageOptions(model=name)], auto_int8=True)
         searchers[tag] = Searcher(index, rankers, loaded=models)
     return searchers
+
+
+def _check_port(port: int) -> None:
+    """Raise InputError if the port cannot be listened on, before anything is ranked."""
+    from birchbark.serve.server import open_socket
+
+    open_socket(defaults.HOST, port).close()
 
 
 def _serve(bench: Bench, searcher: Searcher, port: int) -> None:

@@ -90,7 +90,7 @@ def command(
         "interpolates": [run.tag for run in given],
         "weight": list(weights) or "equal",
     }
-    write_described_run(combined, output, [*known_stages(runs), made])
+    write_described_run(combined, output, [*known_stages(zip(runs, given, strict=True)), made])
     left_out = sum(len(x) - len(best[query_id]) for query_id, x in fused.rankings.items())
     partial = [
         query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)

@@ -158,7 +158,7 @@ def command(
             write_described_run(
                 ranked,
                 output,
-                [*known_stages([run_file]), *_made_by(run.tag, ranked.tag, stages, rankers)],
+                [*known_stages([(run_file, run)]), *_made_by(run.tag, ranked.tag, stages, rankers)],
                 indexing={"analyzer": opened.analyzer.name},
                 data={"source": str(index), "topics": str(queries)},
             )
@@ -184,7 +184,10 @@ def _made_by(
     for number, (stage, ranker) in enumerate(zip(stages, rankers, strict=True), 1):
         name = tag if number == len(stages) else f"{tag}, stage {number}"
         method = {"name": name, "method": ranker.scorer.name, "reranks": reranked}
-        yield method | settings_of(stage)
+        if ranker.embedding:
+            method |= {"embedding": ranker.embedding.name}
+        chosen = {"segments": ranker.unit, "aggregate": str(ranker.aggregation)}
+        yield chosen | settings_of(stage) | method
         reranked = name
 
 

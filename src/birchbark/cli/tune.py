@@ -146,7 +146,9 @@ def command(
         "interpolates": [run.tag for run in (first, *others)],
         "weight": [list(tuning.chosen_weights(fold)) for fold in range(len(tuning.folds))],
     }
-    write_described_run(mixed, output, [*known_stages(runs), made])
+    write_described_run(
+        mixed, output, [*known_stages(zip(runs, (first, *others), strict=True)), made]
+    )
     if unjudged := len(mixed.rankings.keys() - judgments.grades.keys()):
         notify(
             f"note: {plural(unjudged, 'query')} without judgments: ranked with the weights of the "

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark._version import __version__
-from birchbark.artifact import write_json
+from birchbark.artifact import new_file
 from birchbark.collection.runs import write_run
 from birchbark.records import Run
 
@@ -32,12 +32,17 @@ def metadata_path(run: Path) -> Path:
     return run.with_name(f"{run.name}.ir-metadata.yml")
 
 
-def known_stages(runs: Iterable[Path]) -> list[Stage]:
-    """Return the stages that the metadata of runs names; none for a run without metadata."""
+def known_stages(runs: Iterable[tuple[Path, Run]]) -> list[Stage]:
+    """Return the stages that the metadata of runs names.
+
+    A run without metadata has none, nor has one whose metadata is of a run with another tag.
+    """
     stages = list[Stage]()
-    for run in runs:
+    for path, run in runs:
+        file = metadata_path(path)
         try:
-            known = json.loads(metadata_path(run).read_text("utf-8"))["method"]["retrieval"]
+            metadata = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+            known = metadata["method"]["retrieval"] if metadata["tag"] == run.tag else []
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             continue  # it may be another program's
         found = known if isinstance(known, list) else []
@@ -58,6 +63,8 @@ def write_described_run(
     stages: the ranking pipeline, in order. indexing: how the documents were indexed. data: what was
     ranked. Raises the errors of `write_run`.
     """
+    if path.is_file():
+        metadata_path(path).unlink(missing_ok=True)  # of the run that is replaced
     write_run(run, path)
     if not path.is_file():
         return
@@ -77,7 +84,8 @@ def write_described_run(
     }
     if data:
         fields["data"] = {"test collection": dict(data)}
-    write_json(metadata_path(path), fields)
+    with new_file(metadata_path(path)) as out:
+        json.dump(fields, out, indent=2)  # in ASCII, since paths may be in any encoding
 
 
 def _platform() -> dict[str, Any]:

@@ -61,15 +61,17 @@ class Passages:
         starts = section_starts(document) if sum(counts) > size else []
         spans: list[list[int]] = []
         words = last_section = 0  # of the last span
+        begins = True  # whether it begins with a section, or the document
         for sentence, count in zip(found, counts, strict=True):
             section = bisect_right(starts, sentence.start)
             tiny = words < self.size / TINY or spans[-1][1] - spans[-1][0] < len(prefix)
-            if words and (section == last_section or tiny) and words + count <= size:
+            joins = section == last_section or (tiny and begins)
+            if words and joins and words + count <= size:
                 spans[-1][1] = sentence.end
                 words += count
             else:
                 spans.append([sentence.start, sentence.end])
-                words = count
+                words, begins = count, not words or section != last_section
             last_section = section
         return [
             Segment(document.doc_id, start, end, prefix + contents[start:end])

@@ -7,7 +7,7 @@ import { countCharacters, findShown, shownCharacters, wrap } from "/page/marks.j
 
 const $ = id => document.getElementById(id);
 const MARKED = 3;  // best sentences
-let items = [], at = 0, controller = null;  // of all questions: { question, number, document, of }
+let items = [], at = 0, controller = null, seen = false;  // of all questions: { question, number, document, of }
 
 const isOpen = item => item.document.grade === null && !item.question.skipped;
 
@@ -32,6 +32,7 @@ async function show(index) {
   $("judging").hidden = !item;
   $("finished").hidden = Boolean(item);
   showProgress();
+  tell(null);
   if (!item) return;
   at = index;
   const { question, document: { doc_id: id, grade } } = item, { signal } = controller;
@@ -41,6 +42,7 @@ async function show(index) {
   showWords(false);
   for (const button of $("grades").children) button.setAttribute("aria-pressed", Number(button.value) === grade);
   $("document-path").textContent = "";
+  seen = false;
   $("contents").replaceChildren("Opening…");
   const path = `/documents/${encodeURIComponent(id)}`;
   try {
@@ -49,11 +51,14 @@ async function show(index) {
     const view = plainView(opened);
     $("contents").className = opened.fields.type === "code" ? "plain code" : view.kind;
     $("contents").replaceChildren(...view.nodes);
+    seen = true;
     $("document").scrollTop = 0;
     const scored = await getJson(`${path}?${new URLSearchParams({ query: question.text })}`, signal);
     mark(opened.contents, view.runs, scored.segments);
   } catch (error) {
-    if (error.name !== "AbortError") tell(error);
+    if (error.name === "AbortError") return;
+    if (!seen) $("contents").replaceChildren("This document cannot be shown. If documents have changed, run the command again.");
+    tell(error);
   }
 }
 
@@ -69,14 +74,14 @@ function mark(contents, runs, segments) {
   if (first) $("document").scrollTop = first.offsetTop - $("document").clientHeight / 3;
 }
 
-// The next document is shown at once, so that a quick second key is for that one.
+// What is not shown cannot be judged, so that a key that is pressed twice counts once.
 async function judge(grade) {
+  if (!seen) return;
   const { question, document } = items[at], before = document.grade, judged = at;
   document.grade = grade;
   showNextOpen();
   try {
     await storeJson("/judgments", { query_id: question.query_id, doc_id: document.doc_id, grade });
-    tell(null);
   } catch (error) {
     document.grade = before;
     show(judged);

@@ -124,6 +124,8 @@ def _row_of_comments(node: Node, lines: list[str]) -> int:
     """Return the line of a node, or of the first of the comments directly above it."""
     row: int = node.start_point.row
     before = node.prev_sibling
+    if before is None and node.parent and node.parent.start_byte == node.start_byte:
+        before = node.parent.prev_sibling  # the body of a class, which begins with this node
     while before and _BEFORE.search(before.type) and before.end_point.row >= row - 1:
         start = before.start_point
         if lines[start.row].encode()[: start.column].strip():  # a comment beside other code
