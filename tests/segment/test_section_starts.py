@@ -130,8 +130,8 @@ def test_offsets_are_those_of_the_text() -> None:
 
 def test_the_end_of_a_section_does_not_go_on_in_the_next_one() -> None:
     """However short it is; a heading alone does go on with its text."""
-    text = f"## One\n{'a ' * 28}a.\nThe end.\n## Two\nBark.\n{'b ' * 25}b.\n"
+    text = f"## One\n{'bark ' * 28}ends.\nEnds here.\n## Two\nBark.\n{'bees ' * 20}fly.\n"
     starts = f"0 {text.index('## Two')}"
     passages = Passages(30)(Document("d", {"text": text, SECTION_STARTS: starts}))
     firsts = [passage.text.split("\n")[0] for passage in passages]
-    assert firsts == ["## One", "The end.", "## Two"]
+    assert firsts == ["## One", "Ends here.", "## Two"]
