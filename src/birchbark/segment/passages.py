@@ -24,8 +24,8 @@ class Passages:
 
     A document that is not longer is one passage. In a longer one each section that the document
     states (`section_starts`: headings, functions) begins a new passage, unless the one before
-    would have less than a tenth of `size`, such as a heading alone, or be shorter than the title. A
-    short title is prepended to every passage and
+    is a whole section of less than a tenth of `size`, such as a heading alone, or shorter than the
+    title. A short title is prepended to every passage and
     counts towards its size; a longer one is treated as the beginning of the text. A sentence that
     is longer than a passage is a passage by itself. Together, title and segments cover every
     character of `Document.contents` except white space between them. In scripts without spaces
