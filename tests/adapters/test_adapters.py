@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from birchbark.collection.files.folder_state import FolderSource
+from birchbark.errors import InputError
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.searcher import Searcher
+from birchbark.pipeline.upkeep.folder_index import build_folder_index
 from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
@@ -66,6 +70,67 @@ def test_langchain(bert: Path, expected: list[tuple[int, float]]) -> None:
     assert [d.metadata["n"] for d in both.invoke(QUERY)] == [n for n, _ in expected[:2]]
     with pytest.raises(ValueError, match="top_n"):
         BirchbarkRerank(model=str(bert), top_n=0)
+
+
+@pytest.fixture(scope="module")
+def folder_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("folder")
+    (directory / "notes").mkdir()
+    (directory / "notes" / "bark.txt").write_text("Bark floats.\nA birch canoe rides the river.\n")
+    (directory / "notes" / "bees.md").write_text("# Bees\n\nBees dance by the river.\n")
+    source = FolderSource((str(directory / "notes"),))
+    build_folder_index(source, directory / "index")
+    return directory / "index"
+
+
+def _check_passages(found: list[tuple[str, dict[str, Any], float]], searcher: Searcher) -> None:
+    """They are the best passages of a search's hits, where their offsets say."""
+    hits = searcher.search(QUERY, 2).hits
+    assert [metadata["doc_id"] for _, metadata, _ in found] == [h.document.doc_id for h in hits]
+    for (text, metadata, score), hit in zip(found, hits, strict=True):
+        assert (score, metadata["score"]) == (hit.score, hit.score)
+        assert text == hit.segments[0].segment.text
+        assert text.endswith(hit.document.contents[metadata["start"] : metadata["end"]])
+        assert metadata["sentence"] == hit.segments[0].text
+        assert metadata["path"] == hit.document.fields["path"]
+    (bark,) = (metadata for _, metadata, _ in found if metadata["path"] == "bark.txt")
+    assert bark["line"] == 1
+    assert "title" not in bark and "page" not in bark
+
+
+def test_langchain_searches_an_index(bert: Path, folder_index: Path) -> None:
+    pytest.importorskip("langchain_core")
+    from birchbark.adapters.langchain import BirchbarkRetriever
+
+    retriever = BirchbarkRetriever(index=str(folder_index), model=str(bert), k=2)
+    found = retriever.invoke(QUERY)
+    _check_passages(
+        [(d.page_content, d.metadata, d.metadata["score"]) for d in found],
+        Searcher(folder_index, bert),
+    )
+    assert len(BirchbarkRetriever(index=str(folder_index), k=1).invoke(QUERY)) == 1
+    with pytest.raises(ValueError, match="k"):
+        BirchbarkRetriever(index=str(folder_index), k=0)
+    with pytest.raises(InputError, match="no index here"):
+        BirchbarkRetriever(index="nowhere.index")
+
+
+def test_llama_index_searches_an_index(bert: Path, folder_index: Path) -> None:
+    pytest.importorskip("llama_index.core")
+    from llama_index.core.schema import MetadataMode
+
+    from birchbark.adapters.llama_index import BirchbarkRetriever
+
+    retriever = BirchbarkRetriever(str(folder_index), str(bert), similarity_top_k=2)
+    found = retriever.retrieve(QUERY)
+    _check_passages(
+        [(one.node.text, one.node.metadata, one.score) for one in found],
+        Searcher(folder_index, bert),
+    )
+    shown = found[0].node.get_content(metadata_mode=MetadataMode.LLM)
+    assert "path: " in shown and "score" not in shown
+    with pytest.raises(InputError, match="similarity_top_k"):
+        BirchbarkRetriever(str(folder_index), str(bert), similarity_top_k=0)
 
 
 def test_langchain_looks_for_sentences_only_if_asked(

@@ -1,21 +1,58 @@
-"""How does a LangChain application re-rank documents with birchbark? A document compressor."""
+"""How does a LangChain application search and re-rank? A retriever and a document compressor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from birchbark import defaults
 from birchbark.adapters.extras import extra
+from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.searcher import Searcher
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
 
 with extra("langchain"):
-    from langchain_core.callbacks.manager import Callbacks
+    from langchain_core.callbacks.manager import CallbackManagerForRetrieverRun, Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.retrievers import BaseRetriever
     from pydantic import ConfigDict, Field, PrivateAttr
+
+
+class BirchbarkRetriever(BaseRetriever):
+    """Searches an index, as `birchbark search` does; returns the best passage of each document.
+
+    The metadata have the document's id (`doc_id`), title and path, its score, the probability that
+    it answers the query, the passage's offsets in the document, its page or line, and the sentence
+    that is marked in it, as far as they are known. Changes of the index are seen at once.
+
+    Attributes:
+        index: The directory of the index.
+        model: The name or directory of a model, see `Searcher`. Defaults to the bundled
+            cross-encoder, which ranks beside the bundled embedding.
+        k: Maximum number of documents to return. Defaults to 4.
+        budget: Maximum time of a search in seconds. Defaults to None: no limit.
+    """
+
+    index: str
+    model: str = defaults.MODEL
+    k: int = Field(default=4, ge=1)
+    budget: float | None = Field(default=None, gt=0)
+    _searcher: Searcher = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        """Open the index."""
+        super().model_post_init(context)
+        self._searcher = Searcher(self.index, self.model)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        found = found_passages(self._searcher, query, self.k, self.budget)
+        return [Document(one.text, metadata=one.metadata) for one in found]
 
 
 class BirchbarkRerank(BaseDocumentCompressor):

@@ -1,21 +1,68 @@
-"""How does a LlamaIndex application re-rank nodes with birchbark? A node postprocessor."""
+"""How does a LlamaIndex application search and re-rank? A retriever and a node postprocessor."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from birchbark import defaults
 from birchbark.adapters.extras import extra
+from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.searcher import Searcher
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
 
 with extra("llama-index"):
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
     from pydantic import ConfigDict, Field, PrivateAttr
+
+SHOWN = ("title", "path")  # of a passage's metadata, to a language model
+
+
+class BirchbarkRetriever(BaseRetriever):
+    """Searches an index, as `birchbark search` does; returns the best passage of each document.
+
+    The metadata of a node are those that LangChain's retriever has; a model is given title and path
+    of them. Changes of the index are seen at once.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        model: str = defaults.MODEL,
+        similarity_top_k: int = 4,
+        budget: float | None = None,
+    ) -> None:
+        """Open the index; raises the errors of `Searcher`.
+
+        Args:
+            index: The directory of the index.
+            model: The name or directory of a model, see `Searcher`. Defaults to the bundled
+                cross-encoder, which ranks beside the bundled embedding.
+            similarity_top_k: Maximum number of documents to return. Defaults to 4.
+            budget: Maximum time of a search in seconds. Defaults to None: no limit.
+        """
+        require_at_least("similarity_top_k", similarity_top_k, 1)
+        super().__init__()
+        self._searcher, self._top, self._budget = Searcher(index, model), similarity_top_k, budget
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        nodes = []
+        for one in found_passages(self._searcher, query_bundle.query_str, self._top, self._budget):
+            hidden = [name for name in one.metadata if name not in SHOWN]
+            node = TextNode(
+                text=one.text,
+                metadata=one.metadata,
+                excluded_llm_metadata_keys=hidden,
+                excluded_embed_metadata_keys=hidden,
+            )
+            nodes.append(NodeWithScore(node=node, score=one.score))
+        return nodes
 
 
 class BirchbarkRerank(BaseNodePostprocessor):

@@ -1,0 +1,47 @@
+"""How do the adapters hand the passages that a search found to other libraries?"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from birchbark.pipeline.answers.hit_fields import place_fields
+from birchbark.pipeline.searcher import Searcher
+
+
+class FoundPassage(NamedTuple):
+    """The best passage of a document, what is known of it, and the document's score."""
+
+    text: str
+    metadata: dict[str, Any]
+    score: float
+
+
+def found_passages(
+    searcher: Searcher, query: str, top: int, budget: float | None
+) -> list[FoundPassage]:
+    """Search, and return the best passage of each of the `top` best documents, best first.
+
+    The metadata are the document's id, title and path, its score and the probability that it
+    answers the query, the passage's offsets, page or line, and the sentence that is marked in it;
+    without what is not known. A document that no model has read has its snippet.
+    """
+    found = []
+    for hit in searcher.search(query, top, budget).hits:
+        best = hit.segments[0] if hit.segments else None
+        passage = best.segment if best else hit.snippet.segment if hit.snippet else None
+        if passage is None:
+            continue  # a document without text
+        known = {
+            "doc_id": hit.document.doc_id,
+            "title": hit.document.title or None,
+            "path": hit.document.fields.get("path"),
+            "score": hit.score,
+            "probability": hit.probability,
+            "start": passage.start,
+            "end": passage.end,
+            **place_fields(hit.document, passage.start),
+            "sentence": best.text if best else None,
+        }
+        metadata = {name: value for name, value in known.items() if value is not None}
+        found.append(FoundPassage(passage.text, metadata, hit.score))
+    return found
