@@ -108,6 +108,7 @@ async function reword(event) {
   const { question } = items[at], button = $("rewording").querySelector("button");
   if ($("words").value.trim() === question.text) return showWords(false);
   button.disabled = true;
+  button.textContent = "Ranking…";
   try {
     const asked = await postJson("/questions", { query_id: question.query_id, text: $("words").value });
     const questions = [...new Set(items.map(item => item.question))];
@@ -120,6 +121,7 @@ async function reword(event) {
     tell(error);
   }
   button.disabled = false;
+  button.textContent = "Ask";
 }
 
 function skip() {
