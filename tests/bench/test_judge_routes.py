@@ -24,12 +24,22 @@ from conftest import DOCUMENTS, WordScorer
 QUESTIONS = [Query("drafted-1", "birch river"), Query("mine", "iron bridge")]
 
 
+class _ShortQueries(WordScorer):
+    """Refuses queries of more than a thousand words."""
+
+    def token_budget(self, query: str) -> int:
+        if len(query.split()) > 1000:
+            raise InputError("the query is too long")
+        return super().token_budget(query)
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     index = build_index(DOCUMENTS, tmp_path / "index")
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
         folder.write_questions(QUESTIONS)
-        searchers = {"BM25": Searcher(index, ()), "words": Searcher(index, Ranker(WordScorer()))}
+        words = Ranker(_ShortQueries())
+        searchers = {"BM25": Searcher(index, ()), "words": Searcher(index, words)}
         made = Bench("notes", folder, searchers)
         for tag in searchers:
             made.rank(tag)
@@ -156,6 +166,15 @@ def test_a_question_that_cannot_be_ranked_stays(bench: Bench) -> None:
         bench.reword("mine", "-river")  # only an exclusion
     assert bench.questions == bench.folder.questions == QUESTIONS
     assert bench.pooled.keys() == {"drafted-1", "mine"}
+
+
+def test_a_question_that_one_model_refuses_changes_nothing(bench: Bench) -> None:
+    """BM25 would rank so many words; what it has found for the others stays, too."""
+    pooled = bench.pooled
+    with pytest.raises(InputError, match="question own-1"):
+        bench.reword("mine", "river " * 5000)
+    assert bench.questions == bench.folder.questions == QUESTIONS
+    assert bench.pooled == pooled
 
 
 def test_questions_are_escaped(tmp_path: Path) -> None:

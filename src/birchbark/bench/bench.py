@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from threading import Lock
 
 from birchbark._version import __version__
 from birchbark.bench.bench_folder import BenchFolder
-from birchbark.bench.rank_questions import SystemRun, pool, rank_questions
+from birchbark.bench.rank_questions import SystemRun, check_questions, pool, rank_questions
 from birchbark.bench.report import Report
 from birchbark.bench.verdict import compare_drafted, compare_judged, verdict
 from birchbark.errors import InputError
@@ -35,48 +36,49 @@ class Bench:
     def rank(self, tag: str, on_question: Callable[[], object] = lambda: None) -> None:
         """Have a system rank the questions that it has not ranked in these words.
 
-        on_question: called after each of them.
+        on_question: called for each question, also for those that were ranked before.
         """
+        self._runs[tag] = self._ranked(tag, self.questions, on_question)
+
+    def _ranked(
+        self, tag: str, questions: Sequence[Query], on_question: Callable[[], object]
+    ) -> SystemRun:
         searcher = self._searchers[tag]
         made_from = {
             "birchbark": __version__,
             "index": searcher.index.fingerprint,
             "models": [ranker.scorer.fingerprint for ranker in searcher.rankers],
         }
-        found = self.folder.run(tag, made_from).of(self.questions)
-        new = [query for query in self.questions if query.query_id not in found.asked]
+        found = self.folder.run(tag, made_from).of(questions)
+        for _ in found.asked:
+            on_question()
+        new = [query for query in questions if query.query_id not in found.asked]
         if new:
             added = rank_questions(searcher, new, tag, self.folder.sources, on_question)
-            found = found.joined(added).of(self.questions)
+            found = found.joined(added).of(questions)
             self.folder.write_run(tag, made_from, found)
-        self._runs[tag] = found
+        return found
 
     def reword(self, query_id: str, text: str) -> Query:
         """Replace a question by one in other words, and have all systems rank it.
 
         It gets an id of its own, so that what was judged for the other one stays apart. Raises
-        InputError for an unknown question, and for words that are those of another.
+        InputError for an unknown question, for words that are those of another, and for a question
+        that a system refuses; nothing has changed then.
         """
         with self._changing:
             text = " ".join(text.split())
             if not text or any(query.text == text for query in self.questions):
                 raise InputError("the question has no words, or those of another", found=text)
-            known = {
-                query.query_id for query in self.questions
-            } | self.folder.judgments.grades.keys()
-            number = next(n for n in range(1, len(known) + 2) if f"{OWN}{n}" not in known)
-            new = Query(f"{OWN}{number}", text)
+            known = self.folder.judgments.grades.keys() | {q.query_id for q in self.questions}
+            new = Query(next(i for n in count(1) if (i := f"{OWN}{n}") not in known), text)
             questions = [new if q.query_id == query_id else q for q in self.questions]
             if new not in questions:
                 raise InputError("no such question", found=query_id)
-            before, self.questions = self.questions, questions
-            try:
-                for tag in self._searchers:
-                    self.rank(tag)
-            except BaseException:
-                self.questions = before
-                raise
+            check_questions(self._searchers.values(), [new])
+            runs = {tag: self._ranked(tag, questions, lambda: None) for tag in self._searchers}
             self.folder.write_questions(questions)
+            self.questions, self._runs = questions, runs
             return new
 
     @property

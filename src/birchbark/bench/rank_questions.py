@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from statistics import median
@@ -55,7 +55,7 @@ class SystemRun:
         )
 
 
-def check_questions(searchers: Iterable[Searcher], questions: Iterable[Query]) -> None:
+def check_questions(searchers: Collection[Searcher], questions: Iterable[Query]) -> None:
     """Raise InputError for a question that one of the systems refuses; names it."""
     for query in questions:
         try:
