@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from birchbark.adapters.found_passages import found_passages
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.errors import InputError
+from birchbark.index.build_index import build_index
 from birchbark.pipeline.rank_texts import rank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.upkeep.folder_index import build_folder_index
+from birchbark.records import Document
 from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
 
@@ -113,6 +116,20 @@ def test_langchain_searches_an_index(bert: Path, folder_index: Path) -> None:
         BirchbarkRetriever(index=str(folder_index), k=0)
     with pytest.raises(InputError, match="no index here"):
         BirchbarkRetriever(index="nowhere.index")
+
+
+def test_a_document_that_is_only_a_title_is_found(bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("langchain_core")
+    from birchbark.adapters.langchain import BirchbarkRetriever
+
+    build_index([Document("birch", {"title": "A birch"})], tmp_path / "index")
+    for model in (str(bert), None):
+        searcher = Searcher(tmp_path / "index", model or ())
+        (found,) = found_passages(searcher, "birch", 1, None)
+        assert found.text == "A birch"
+        assert (found.metadata["start"], found.metadata["end"]) == (0, 7)
+    retriever = BirchbarkRetriever(index=str(tmp_path / "index"), model=str(bert))
+    assert [document.page_content for document in retriever.invoke("birch")] == ["A birch"]
 
 
 def test_llama_index_searches_an_index(bert: Path, folder_index: Path) -> None:

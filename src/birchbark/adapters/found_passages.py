@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from birchbark.pipeline.answers.hit_fields import place_fields
 from birchbark.pipeline.searcher import Searcher
+from birchbark.records import Segment
 
 
 class FoundPassage(NamedTuple):
@@ -23,14 +24,16 @@ def found_passages(
 
     The metadata are the document's id, title and path, its score and the probability that it
     answers the query, the passage's offsets, page or line, and the sentence that is marked in it;
-    without what is not known. A document that no model has read has its snippet.
+    without what is not known. A document that no model has read has its snippet, and
+    one without text its title.
     """
     found = []
     for hit in searcher.search(query, top, budget).hits:
         best = hit.segments[0] if hit.segments else None
         passage = best.segment if best else hit.snippet.segment if hit.snippet else None
-        if passage is None:
-            continue  # a document without text
+        if passage is None:  # the title is all that the document has
+            contents = hit.document.contents
+            passage = Segment(hit.document.doc_id, 0, len(contents), contents)
         known = {
             "doc_id": hit.document.doc_id,
             "title": hit.document.title or None,
