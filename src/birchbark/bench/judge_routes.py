@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -17,7 +15,7 @@ from birchbark.records import Query
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
-from birchbark.serve.page_routes import MEDIA_TYPES, report_response
+from birchbark.serve.page_routes import file_response, page_files, report_response
 from birchbark.serve.schemas import StrictRequest
 from birchbark.serve.service import NotFoundError, Service
 
@@ -40,6 +38,7 @@ class Rewording(StrictRequest):
 def judge_routes(service: Service, bench: Bench) -> APIRouter:
     """Return the routes of the page on which a person judges, and of the report."""
     routes = APIRouter(include_in_schema=False, route_class=BoundedRoute)
+    own_files = page_files(__package__)
 
     def shown(query: Query, pooled: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         grades = bench.folder.judgments.grades.get(query.query_id, {})
@@ -54,13 +53,13 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
 
     @routes.get("/")
     async def page() -> Response:
-        return _file_response("judge.html")
+        return file_response("judge.html", own_files["judge.html"])
 
     @routes.get("/judge/{name}")
     async def page_file(name: str) -> Response:
-        if name not in _page_files():
+        if name not in own_files:
             raise NotFoundError("no such file")
-        return _file_response(name)
+        return file_response(name, own_files[name])
 
     @routes.get("/judgments")
     async def judgments() -> dict[str, Any]:
@@ -93,13 +92,3 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
         return report_response(await cancel_on_disconnect(request, service.run_quick(render)))
 
     return routes
-
-
-@cache
-def _page_files() -> dict[str, str]:
-    folder = files(__package__).joinpath("page")
-    return {file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name}
-
-
-def _file_response(name: str) -> Response:
-    return Response(_page_files()[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])

@@ -24,6 +24,7 @@ from birchbark.cli.options import (
     option,
     spell_option,
 )
+from birchbark.cli.serve import LOOPBACK, check_service_installed
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.show.plural import plural
 
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.searcher import Searcher
 
 BASELINE = "BM25"
-LOOPBACK = ("localhost", "127.0.0.1")
-PACKAGES = {"jinja2": "study", "scipy": "study"}
-PACKAGES_OF_THE_PAGE = {"fastapi": "serve", "prometheus_client": "serve", "uvicorn": "serve"}
+PACKAGES = ("jinja2", "scipy")  # of the report
 
 
 @click.command(
@@ -97,11 +96,12 @@ def command(
     knowing which. The report recommends a system once ten questions are judged.
     """
     check_given_options()
-    for package, extra in {**PACKAGES, **(PACKAGES_OF_THE_PAGE if judge else {})}.items():
-        if not find_spec(package):
-            raise MissingPackageError(
-                f"the command needs {package}", remedy=f"pip install 'birchbark[{extra}]'"
-            )
+    if missing := [name for name in PACKAGES if not find_spec(name)]:
+        raise MissingPackageError(
+            f"the command needs {missing[0]}", remedy="pip install 'birchbark[study]'"
+        )
+    if judge:
+        check_service_installed()
     from birchbark.bench.bench import Bench
     from birchbark.bench.bench_folder import BenchFolder
 
@@ -186,9 +186,7 @@ def _searchers(index: Path, names: Mapping[str, str]) -> dict[str, Searcher]:
 
     searchers = {BASELINE: Searcher(index, ())}
     for tag, name in names.items():
-        models = models_on(
-            defaults.DEVICE, None
-        )  # of its own, so that no system saves another time
+        models = models_on(defaults.DEVICE, None)  # not shared, so that none saves another time
         rankers = make_rankers(models, [StageOptions(model=name)], auto_int8=True)
         searchers[tag] = Searcher(index, rankers, loaded=models)
     return searchers

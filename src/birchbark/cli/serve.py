@@ -164,7 +164,7 @@ def command(
     cached in memory, up to 100 MB per model. While no request is active, vectors of the documents'
     segments are computed and stored in INDEX, which makes later searches faster.
     """
-    _check_installed()
+    check_service_installed()
     from birchbark.pipeline.stage_options import NONE
     from birchbark.serve.agents import AGENTS_PATH
     from birchbark.serve.app import application
@@ -314,7 +314,8 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _check_installed() -> None:
+def check_service_installed() -> None:
+    """Raise MissingPackageError if a package that the service needs is not installed."""
     missing = [name for name in ("fastapi", "prometheus_client", "uvicorn") if not find_spec(name)]
     if missing:
         raise MissingPackageError(

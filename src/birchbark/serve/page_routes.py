@@ -47,13 +47,13 @@ def docs_routes(*, at_root: bool = False) -> APIRouter:
 
     @routes.get("/docs")
     async def docs() -> Response:
-        return _file_response("docs.html", _page_files()["docs.html"])
+        return file_response("docs.html", _page_files()["docs.html"])
 
     @routes.get("/page/{name}")
     async def page_file(name: str) -> Response:
         if name not in _page_files():
             raise NotFoundError("no such file")
-        return _file_response(name, _page_files()[name])
+        return file_response(name, _page_files()[name])
 
     return routes
 
@@ -76,7 +76,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
     @routes.get("/")
     async def page() -> Response:
-        return _file_response("index.html", _page_files()["index.html"])
+        return file_response("index.html", _page_files()["index.html"])
 
     @routes.get("/about")
     async def about(request: Request) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         text = _page_files()["reports.html"].replace(
             "{{ rows }}", rows or "<li>No reports yet.</li>"
         )
-        return _file_response("reports.html", text)
+        return file_response("reports.html", text)
 
     @routes.get("/reports/{name}")  # links in a report are relative to its folder
     async def redirect_to_report(name: str, request: Request) -> Response:
@@ -153,9 +153,15 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
 @cache
 def _page_files() -> dict[str, str]:
-    folder = files(__package__).joinpath("page")
-    texts = {file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name}
-    return texts | {"colours.css": colours(), "attention.js": attention_script()}
+    shown = {"colours.css": colours(), "attention.js": attention_script()}
+    return {**page_files(__package__), **shown}
+
+
+@cache
+def page_files(package: str) -> dict[str, str]:
+    """Return name → text of the files in the folder `page` of a package."""
+    folder = files(package).joinpath("page")
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir() if "." in file.name}
 
 
 def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[str, Any]:
@@ -175,7 +181,8 @@ def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[
     }
 
 
-def _file_response(name: str, text: str) -> Response:
+def file_response(name: str, text: str) -> Response:
+    """Return a file of a page, with the media type that its name indicates."""
     return Response(text, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
 
