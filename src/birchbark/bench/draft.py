@@ -22,7 +22,7 @@ from birchbark.pipeline.answers.example_queries import (
 from birchbark.records import Document, Query
 from birchbark.segment.section_starts import section_starts
 from birchbark.segment.sentences import sentences
-from birchbark.text.headings import headings
+from birchbark.text.headings import heading_at, headings
 from birchbark.text.stop_words import NLTK
 
 PREFIX = "drafted-"  # of the ids of drafted questions
@@ -84,7 +84,7 @@ def _from_heading(index: Index, document: Document, rng: random.Random) -> str |
         return None
     found = headings(document.text[:READ_CHARACTERS])
     if stated := section_starts(document):
-        found = [document.contents[start:].lstrip("# ").partition("\n")[0] for start in stated]
+        found = [heading_at(document.contents, start) for start in stated]
     rng.shuffle(found)
     for heading in (" ".join(line.split()) for line in (*found, document.title)):
         reads_well = reads_like_a_query(heading) and not heading.endswith(tuple(ENDS))

@@ -36,8 +36,14 @@ def heading_starts(
 
 def headings(text: str) -> list[str]:
     """Return the headings of a text with line feeds, in order, each on one line without marks."""
-    lines = (text[start:].lstrip("\n").partition("\n")[0] for start in heading_starts(text))
-    return [" ".join(_MARKS.sub("", line).split()) for line in lines]
+    return [heading_at(text, start) for start in heading_starts(text)]
+
+
+def heading_at(text: str, start: int) -> str:
+    """Return the heading whose line begins at an offset, on one line without marks."""
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    return " ".join(_MARKS.sub("", line).split())
 
 
 def _is_underline(line: str, above: str, restructured_text: bool) -> bool:
