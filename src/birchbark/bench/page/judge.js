@@ -24,13 +24,14 @@ function showProgress() {
   $("progress").value = items.length ? judged / items.length : 1;
 }
 
-// Shows an item; null for none left.
+// index: of the item that is shown; −1 for none left.
 async function show(index) {
   controller?.abort();
   controller = new AbortController();
   const item = items[index];
   $("judging").hidden = !item;
   $("finished").hidden = Boolean(item);
+  $("finished").querySelector("h2").textContent = items.some(one => one.document.grade === null) ? "The other questions were skipped" : "All documents are judged";
   showProgress();
   tell(null);
   if (!item) return;
