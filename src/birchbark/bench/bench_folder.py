@@ -1,12 +1,16 @@
 """What does a bench have on disk? Questions, runs, judgments and the report.
 
-NAME.bench/
-bench.json        what each run was made from, and the time that a question took
-questions.tsv     id TAB text; people may edit it
-drafted.qrels     the document whose words each drafted question has
-runs/SYSTEM.run   a run in TREC format for each system
-judgments.qrels   grades that a person gave, from 0 to 3, in TREC format
-report.html
+    NAME.bench/
+      bench.json        what each run was made from, with the words of each question and the time
+                        that it took; and the words of each question that was judged
+      questions.tsv     id TAB text; people may edit it
+      drafted.qrels     the document whose words each drafted question has
+      runs/SYSTEM.run   a run in TREC format for each system
+      judgments.qrels   grades that a person gave, from 0 to 3, in TREC format
+      report.html
+      lock              locked by the process that uses the folder
+
+Each file but the lock is replaced as a whole.
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ def _on_judged(judged: Comparison, seconds: Mapping[str, float]) -> str:
         )
         faster = [r for r in others if seconds[r.tag] < seconds[best.tag]]
         for result in sorted(faster, key=lambda r: seconds[r.tag])[:1]:
-            ((behind,),) = ([d[name]] for d in compare(best, [result], seed=defaults.SEED))
+            (differences,) = compare(best, [result], seed=defaults.SEED)
+            behind = differences[name]
             if not behind.significant:
                 told += (
                     f" {result.tag} takes {shown_time(seconds[result.tag])}, and these questions "
@@ -156,11 +157,7 @@ def _bounds(difference: Difference) -> str:
 
 
 def _value(result: Results, name: str) -> str:
-    return _number(result.means[name])
-
-
-def _number(value: float) -> str:
-    return format_value(value, Style.MEASURE)
+    return format_value(result.means[name], Style.MEASURE)
 
 
 def shown_time(seconds: float) -> str:

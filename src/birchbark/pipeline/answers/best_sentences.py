@@ -34,6 +34,8 @@ def with_best_sentences(
         for evidence in hit.segments[:1]:
             spans = snippets.sentences(evidence.segment, hit.document, SENTENCES)
             found += [(position, span, evidence.segment.text[slice(*span)]) for span in spans]
+    if not found:
+        return answer
     budget, ids = scorer.token_budget(query), scorer.encode([text for *_, text in found])
     fits = [number for number, each in enumerate(ids) if len(each) <= budget]
     overhead = len(scorer.spans(query)) + SPECIAL_TOKENS
