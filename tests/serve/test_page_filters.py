@@ -201,6 +201,30 @@ def test_dates_that_are_typed_stay(page: Any) -> None:
     assert page.input_value(".panel:visible [data-key=from]") == ""
 
 
+def test_dates_are_changed_before_the_menus_know_them(page: Any) -> None:
+    """An end that is taken away stays away, whether the menus are drawn again before or after."""
+    held: list[Any] = []
+    ask(page, "birch bark")
+    page.click("summary:text-is('Date')")
+    page.wait_for_selector(".periods button:has-text('2024')")
+    page.route("**/facets?*", lambda route: held.append(route))
+    page.fill(".panel:visible [data-key=from]", "2024-07-02")
+    page.fill(".panel:visible [data-key=to]", "2025-01-10")
+    page.click(".range button")
+    wait_for(page, "kayak.md", "trees.txt")
+    assert page.input_value(".panel:visible [data-key=from]") == "2024-07-02"
+    page.fill(".panel:visible [data-key=from]", "")
+    before = page.query_selector("details[open]")
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop().continue_()
+    page.wait_for_function("menu => !menu.isConnected", arg=before)
+    assert page.input_value(".panel:visible [data-key=from]") == ""
+    page.click(".range button")
+    wait_for(page, "canoe.txt", "kayak.md", "trees.txt")
+    assert chips(page) == ["Date: until Jan 10, 2025"]
+
+
 def test_each_chip_is_removed_on_its_own(page: Any) -> None:
     """No mouse is needed: the next chip gets the focus, and after the last one the query."""
     page.goto(page.url.partition("#")[0] + "#q=x&filter=type=text|markdown")

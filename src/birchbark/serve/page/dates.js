@@ -5,22 +5,23 @@ import { filterText } from "./filter_text.js";
 
 const DAYS = [["Past week", 7], ["Past month", 30], ["Past year", 365]];
 const DAY = 86_400_000;  // milliseconds
+const RANGE = /^(\d{4}-\d\d-\d\d)?\.\.(\d{4}-\d\d-\d\d)?$/;
 
 // years: filter and number of documents of each year. current: the filter, "" for none. choose: called with another one.
 export function datePanel(years, current, choose) {
   const ago = days => `${new Date(Date.now() - days * DAY).toISOString().slice(0, 10)}..`;
   const recent = DAYS.map(([name, days]) => [name, ago(days)]);
   const listed = years.toSorted(([a], [b]) => a < b ? 1 : -1).map(([filter, count]) => [filterText(filter), filter, count]);
-  const [from, to] = current.match(/^(\d{4}-\d\d-\d\d)?\.\.(\d{4}-\d\d-\d\d)?$/)?.slice(1) ?? [];
-  const field = (name, value) => element("input", { type: "date", "data-key": name, value: value ?? "" });
-  const first = field("from", from), last = field("to", to);
+  const [first, last] = ["from", "to"].map(name => element("input", { type: "date", "data-key": name }));
+  const show = filter => [first, last].forEach((field, end) => { field.defaultValue = field.value = filter.match(RANGE)?.[end + 1] ?? ""; });
+  show(current);
   const apply = event => {
     event.preventDefault();
     const [low, high] = first.value && last.value ? [first.value, last.value].sort() : [first.value, last.value];
     take(low || high ? `${low}..${high}` : "");
   };
   const take = filter => {
-    for (const field of [first, last]) field.value = field.defaultValue;  // nothing is left that was typed and not applied
+    show(filter);  // at once: what is typed before the menus are drawn again is a change of it
     choose(filter);
   };
   return element("div", {},
