@@ -47,15 +47,33 @@ def test_the_share_of_relevant_pairs_does_not_matter() -> None:
     assert fit_scale(repeated, labels) == pytest.approx(fit_scale(outputs, relevant), rel=1e-6)
 
 
+def test_the_likelihood_is_highest() -> None:
+    """Also with an output that is far from the others, whose probability is as good as 0."""
+    outputs = np.array([-300.0, 0.0, 1.0, 2.0, 1.5, 3.0])
+    relevant = np.array([False, False, True, False, True, True])
+
+    def likelihood(shift: float, temperature: float) -> float:
+        signs = np.where(relevant, 1, -1)
+        return float(-np.logaddexp(0, -signs * (outputs - shift) / temperature).sum())
+
+    shift, temperature = fit_scale(outputs, relevant)
+    best = likelihood(shift, temperature)
+    for change in (0.999, 1.001):
+        assert likelihood(shift * change, temperature) < best
+        assert likelihood(shift, temperature * change) < best
+
+
 @pytest.mark.parametrize(
     ("outputs", "relevant", "message"),
     [
         ([1, 2], [True, True], "2 relevant pairs and 0 others"),
-        ([1, 2, 3, 4], [False, False, True, True], "every relevant pair has a higher output"),
+        ([1, 2, 3, 4], [False, False, True, True], "no relevant pair has a lower output"),
+        ([1, 2, 2, 4], [False, False, True, True], "no relevant pair has a lower output"),
         ([4, 3, 1, 3.5], [False, False, True, True], "outputs of other pairs are as high"),
         ([3, 4, 1, 2], [False, False, True, True], "outputs of other pairs are as high"),
         ([1, 1], [False, True], "outputs of other pairs are as high"),
         ([1, np.nan], [False, True], "outputs that are not finite numbers"),
+        ([2_093_383_184, -7, -69], [True, False, True], "very far from the others"),
     ],
 )
 def test_pairs_that_say_nothing_are_refused(

@@ -19,6 +19,7 @@ def test_grades_of_the_first_documents() -> None:
         "9": Ranking.of(["a"], [1]),
     }
     run = Run(rankings)
+    assert grades_at(qrels, run, 1) == {None: 1, 0: 0, 1: 0, 2: 1}
     assert grades_at(qrels, run, 2) == {None: 2, 0: 0, 1: 1, 2: 1}
     assert grades_at(qrels, run, 9) == {None: 2, 0: 1, 1: 1, 2: 1}
     found = measure(qrels, run, ["Judged@2"]).values["Judged@2"]

@@ -7,6 +7,8 @@ their numbers say how the pairs were chosen, and nothing about the model.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +23,8 @@ def fit_scale(outputs: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
 
     outputs: of the model for each pair (n,), in any unit. relevant: whether each pair is (n,).
     Raises InputError unless there are relevant and other pairs, some of whose outputs overlap and
-    whose relevant ones are higher in the mean.
+    whose relevant ones are higher in the mean; and if a few outputs are so far from the others that
+    no scale is found.
     """
     counts = int(relevant.sum()), int((~relevant).sum())
     if not all(counts):
@@ -38,25 +41,27 @@ def fit_scale(outputs: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
             wanted="higher outputs for relevant pairs",
             found="outputs of other pairs are as high in the mean",
         )
-    weights = np.where(relevant, 0.5 / counts[0], 0.5 / counts[1])  # (n,)
-    centre, width = float(outputs.mean()), float(outputs.std()) or 1.0
-    inputs = np.stack([(outputs - centre) / width, np.ones(len(outputs))])  # (2, n)
-    coefficients = np.zeros(2)  # slope and intercept
-    for _ in range(MAX_STEPS):  # Newton's method; the likelihood is concave
-        probabilities = 1 / (1 + np.exp(-(coefficients @ inputs)))
-        gradient = inputs @ (weights * (relevant - probabilities))
-        curvature = (inputs * (weights * probabilities * (1 - probabilities))) @ inputs.T
-        step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
-        step *= min(1.0, 2.0 / max(abs(step)))
-        coefficients += step
-        if abs(step).max() <= TOLERANCE * max(1.0, abs(coefficients).max()):
-            break
-    else:
+    if outputs[relevant].min() >= outputs[~relevant].max():  # no scale is the best one
         raise InputError(
             "the scale cannot be fitted",
             wanted="pairs whose outputs overlap",
-            found="every relevant pair has a higher output than every other",
+            found="no relevant pair has a lower output than another pair",
             remedy="harder negatives, such as passages that BM25 ranks high",
         )
-    slope, intercept = coefficients.tolist()
-    return centre - intercept * width / slope, width / slope
+    weights = np.where(relevant, 0.5 / counts[0], 0.5 / counts[1])  # (n,)
+    centre, width = float(outputs.mean()), float(outputs.std())
+    inputs = np.stack([(outputs - centre) / width, np.ones(len(outputs))])  # (2, n)
+    coefficients = np.zeros(2)  # slope and intercept
+    with suppress(np.linalg.LinAlgError), np.errstate(over="ignore"):
+        for _ in range(MAX_STEPS):  # Newton's method; the likelihood is concave
+            probabilities = 1 / (1 + np.exp(-(coefficients @ inputs)))
+            gradient = inputs @ (weights * (relevant - probabilities))
+            curvature = (inputs * (weights * probabilities * (1 - probabilities))) @ inputs.T
+            step = np.linalg.solve(curvature, gradient)
+            coefficients += step
+            if abs(step).max() <= TOLERANCE * max(1.0, abs(coefficients).max()):
+                slope, intercept = coefficients.tolist()
+                return centre - intercept * width / slope, width / slope
+    raise InputError(
+        "the scale cannot be fitted", found="a few outputs that are very far from the others"
+    )
