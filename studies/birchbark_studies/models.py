@@ -19,7 +19,6 @@ from birchbark_studies.training_chains import (
     read_models,
     train_all,
     training_files,
-    training_settings,
     with_seeds,
 )
 from birchbark_studies.training_tables import COLUMNS, training_plots, training_table
@@ -142,5 +141,4 @@ class PreparedModels:
             plots=(*(training_plots(self._plotted) if self.trained else []), *plots),
             runs=runs,
             models=self.fingerprints,
-            settings=training_settings(self.trained),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from birchbark import InputError, Run
 from birchbark.section import Section
@@ -59,7 +58,6 @@ class Outcome:
     Attributes:
         runs: Name → run; `run_file_name` makes the file name.
         models: Name → fingerprint of each checkpoint used.
-        settings: Name of a trained model → its training settings.
         topics: Example queries; shown only in the report, because they quote the collections.
         pages: File name → HTML page, stored beside the report.
     """
@@ -68,7 +66,6 @@ class Outcome:
     plots: tuple[Plot, ...]
     runs: Mapping[str, Run] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[Topic, ...] = ()
     pages: Mapping[str, str] = field(default_factory=dict)
 

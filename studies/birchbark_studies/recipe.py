@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from birchbark import InputError
 from birchbark.retrieve.bm25 import BM25
@@ -15,7 +15,7 @@ from birchbark.show.table import Column, Group
 from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.comparison import Comparison
 from birchbark_studies.outcome import Outcome
-from birchbark_studies.training_chains import Chain
+from birchbark_studies.training_chains import Chain, chain_settings
 from birchbark_studies.workspace import Workspace
 
 
@@ -26,12 +26,14 @@ class Experiment(ABC):
         collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
         uses_rm3: Whether this kind uses the table [rm3] of a recipe.
         uses_measures: Whether this kind measures rankings, so that a recipe must name measures.
+        uses_collections: Whether this kind reads collections, so that a recipe must name some.
     """
 
     __slots__ = ()
     collection_keys: ClassVar[frozenset[str]] = frozenset()
     uses_rm3: ClassVar[bool] = False
     uses_measures: ClassVar[bool] = True
+    uses_collections: ClassVar[bool] = True
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -47,6 +49,14 @@ class Experiment(ABC):
     def chains(self) -> Mapping[str, Chain]:
         """The models that the study trains: name → training runs; none by default."""
         return {}
+
+    @property
+    def trainings(self) -> Mapping[str, Any]:
+        """Map the name of each training configuration to its settings, which decide the results.
+
+        By default, those of the models that the study trains.
+        """
+        return {name: chain_settings(chain) for name, chain in self.chains.items()}
 
     def documents_read(self, collection: CollectionFiles) -> int | None:
         """Return how many documents models read for each query, all models together.

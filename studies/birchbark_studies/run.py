@@ -240,7 +240,7 @@ def _manifest(
         "inputs": inputs,
         "required": {name: fingerprint_of(name) for name in recipe.experiment.models},
         "models": dict(outcome.models),
-        "trainings": dict(outcome.settings),
+        "trainings": dict(recipe.experiment.trainings),
         "seed": recipe.seed,
         "versions": {**software_versions(), **{name: version(name) for name in VERSIONS}},
         "machine": {

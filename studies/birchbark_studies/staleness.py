@@ -22,8 +22,9 @@ PUBLISHED = "the published figures have changed (`birchbark study refresh` write
 def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]:
     """Return why results are out of date; an empty list if they are not.
 
-    Compared are the recipe, the models that must exist before the study, and the data files. Models
-    and files that are not here are left out. If all are equal, the published figures are compared.
+    Compared are the recipe, the settings of its training runs, the models that must exist before
+    the study, and the data files. Models and files that are not here are left out. If all are
+    equal, the published figures are compared.
 
     results: the folder of the results. root: the data root, None for none. Raises InputError if the
     folder has no manifest or no results, and ArtifactError if they are damaged.
@@ -39,6 +40,10 @@ def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]
 def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:
     if manifest["recipe"].get("settings") != recipe.settings:
         yield "the recipe has changed"
+    trainings = manifest.get("trainings", {})
+    for name, settings in recipe.experiment.trainings.items():
+        if trainings.get(name) != settings:
+            yield f"the training of {name} has changed"
     required = manifest.get("required", {})
     for model in recipe.experiment.models:
         try:

@@ -34,12 +34,10 @@ class TrainedModel:
 
     Attributes:
         model: The directory of the checkpoint.
-        chain: The configurations of its training runs.
         progress, log: The progress and log of the last training run.
     """
 
     model: Path
-    chain: Chain
     progress: Progress
     log: Sequence[Mapping[str, Any]]
 
@@ -118,11 +116,10 @@ def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, Tr
     trainings = workspace.cache_or_scratch / "trainings"
     models = {}
     for name, chain in chains.items():
-        done: list[TrainingConfig] = []
         folder = trainings
-        for step in chain:
-            training = _continued(step, folder / MODEL, done) if done else step
-            done.append(training)
+        for number, step in enumerate(chain, 1):
+            base = step.base if number == 1 else str(folder / MODEL)
+            training = replace(step, base=base, values=_settings(chain[:number]))
             folder = trainings / _digest(training, workspace)
             progress = read_progress(folder / STATE)
             if not (progress.ended and (folder / MODEL).exists()):
@@ -136,7 +133,7 @@ def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, Tr
                     device=workspace.device,
                     reporter=ProgressReporter(partial(_indented, workspace)),
                 )
-        models[name] = TrainedModel(folder / MODEL, tuple(done), progress, read_log(folder / LOG))
+        models[name] = TrainedModel(folder / MODEL, progress, read_log(folder / LOG))
     return models
 
 
@@ -144,25 +141,20 @@ def _indented(workspace: Workspace, text: str) -> None:
     workspace.progress(f"  {text}")
 
 
-def training_settings(models: Mapping[str, TrainedModel]) -> dict[str, Any]:
-    """Return name → settings for the manifest, or a list if a chain has several training runs."""
-    return {
-        name: [training.values for training in model.chain]
-        if len(model.chain) > 1
-        else model.chain[0].values
-        for name, model in models.items()
-    }
+def chain_settings(chain: Chain) -> Any:
+    """Return the settings of a training run, or a list of them if there are several."""
+    settings = [_settings(chain[:number]) for number in range(1, len(chain) + 1)]
+    return settings if len(settings) > 1 else settings[0]
 
 
-def _continued(
-    training: TrainingConfig, base: Path, done: Sequence[TrainingConfig]
-) -> TrainingConfig:
-    """Return `training` with the base model `base`.
+def _settings(chain: Chain) -> Mapping[str, Any]:
+    """Return the settings of the last training run.
 
-    Its settings describe that base by the first base of the chain and the titles of `done`.
+    They describe its base by the base of the first and the titles of those in between.
     """
-    titles = " → ".join([done[0].values["base"], *(earlier.title for earlier in done)])
-    return replace(training, base=str(base), values={**training.values, "base": titles})
+    *earlier, last = chain
+    titles = [chain[0].values["base"], *(training.title for training in earlier)]
+    return {**last.values, "base": " → ".join(titles)} if earlier else last.values
 
 
 def _digest(training: TrainingConfig, workspace: Workspace) -> str:
