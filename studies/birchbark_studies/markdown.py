@@ -50,15 +50,17 @@ def render_markdown(
         for plot in results.plots:
             title = _plain(plot.title)
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
-    bm25 = results.bm25
-    idf = "idf of all documents, " if bm25.idf_documents == "all" else ""
-    option = where = ""
+    option = where = settings = ""
+    if recipe.collections:
+        bm25, seed = results.bm25, f"seed {results.seed}"
+        idf = "idf of all documents, " if bm25.idf_documents == "all" else ""
+        depth = f"{results.depth} documents per query"
+        settings = f": BM25 with k1 {bm25.k1} and b {bm25.b}, {idf}{depth}, {seed}"
     if results.device != "cpu":
         kind, _, name = results.device.partition(" ")
         option, where = f" --device {kind}", f" on {name} (int8 always runs on the CPU)"
     parts.append(
-        f"Made by `birchbark study run {recipe.path.name}{option}`{where}: BM25 with k1 {bm25.k1} "
-        f"and b {bm25.b}, {idf}{results.depth} documents per query, seed {results.seed}. Figures "
+        f"Made by `birchbark study run {recipe.path.name}{option}`{where}{settings}. Figures "
         "marked *published* are quoted from the literature; they were not measured here."
     )
     return "\n\n".join(part for part in parts if part) + "\n"

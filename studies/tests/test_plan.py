@@ -21,7 +21,7 @@ EVERY = [
     for larger in (False, True)
     if not larger or "larger" in Section.table(path)
 ]
-WITHOUT_MODELS = {"birch-codec", "birch-covid", "cord-fields", "covid-fields"} | {
+WITHOUT_MODELS = {"birch-codec", "birch-covid", "birch-data", "cord-fields", "covid-fields"} | {
     "uva-analyzers",
     "uva-marco-analyzers",
 }

@@ -27,6 +27,7 @@ from birchbark_studies.experiments.pipelines.pipeline_experiment import Pipeline
 from birchbark_studies.experiments.query_reformulation import QueryReformulationExperiment
 from birchbark_studies.experiments.reranking.reranking_experiment import RerankingExperiment
 from birchbark_studies.experiments.trained.training_variants import read_trainings
+from birchbark_studies.experiments.training_data import TrainingDataExperiment
 from birchbark_studies.first_stages import read_bm25, read_rm3
 from birchbark_studies.outcome import run_file_name
 from birchbark_studies.published import read_published
@@ -45,6 +46,7 @@ KINDS: Mapping[str, Callable[[Section], Experiment]] = {
     "query-reformulation": QueryReformulationExperiment.read,
     "reranking": RerankingExperiment.read,
     "training": read_trainings,
+    "training-data": TrainingDataExperiment.read,
 }
 
 
@@ -131,6 +133,8 @@ def _encoding(section: Section) -> str:
 
 
 def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles, ...]:
+    if not experiment.uses_collections:
+        return ()
     collections = []
     for section in top.sections("collections"):
         format_ = section.one_of("format", tuple(READERS)) if "format" in section.keys else ""
