@@ -78,6 +78,23 @@ def test_a_grade_is_on_disk_when_the_answer_comes(client: TestClient, bench: Ben
     assert bench.folder.judgments.grades == {}
 
 
+def test_grades_that_were_written_into_the_file_meanwhile_stay(
+    client: TestClient, bench: Bench
+) -> None:
+    """They are shown, too; those that are out of range are refused, and nothing is lost."""
+    file = bench.folder.path / "judgments.qrels"
+    file.write_text("mine 0 bridge 2\n")
+    other = next(d for d in bench.pooled["mine"] if d != "bridge")
+    client.post("/judgments", json={"query_id": "mine", "doc_id": other, "grade": 1})
+    second = client.get("/judgments").json()["questions"][1]
+    assert {"doc_id": "bridge", "grade": 2} in second["documents"]
+    file.write_text(file.read_text() + "drafted-1 0 bridge 9\n")
+    before = file.read_text()
+    refused = client.post("/judgments", json={"query_id": "mine", "doc_id": other, "grade": 3})
+    assert "wanted 0 to 3" in refused.text or "expected 0 to 3" in refused.text
+    assert file.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [

@@ -56,7 +56,7 @@ class BenchFolder:
             self._state: dict[str, Any] = read_json(path / STATE, "bench")
             if not _is_sound(self._state):
                 raise ArtifactError("damaged bench: not what was written", where=str(path / STATE))
-            self._grades = _grades(path / "judgments.qrels")
+            _ = self.judgments  # refused before long work begins if they are damaged
             self._locked = stack.pop_all()
 
     def close(self) -> None:
@@ -75,10 +75,10 @@ class BenchFolder:
         Raises InputError if a question was judged in other words.
         """
         file = self.path / "questions.tsv"
-        questions = read_queries(file)
+        questions, grades = read_queries(file), self.judgments.grades
         for query in questions:
             judged = self._state["judged"].get(query.query_id, query.text)
-            if judged != query.text and query.query_id in self._grades:
+            if judged != query.text and query.query_id in grades:
                 raise InputError(
                     f"question {query.query_id} was judged in other words",
                     where=str(file),
@@ -119,9 +119,21 @@ class BenchFolder:
 
     @property
     def judgments(self) -> Qrels:
-        """The grades that a person has given."""
-        with self._writing:
-            return Qrels({query_id: dict(judged) for query_id, judged in self._grades.items()})
+        """The grades that a person has given, which may have been edited in their file meanwhile.
+
+        Raises InputError for a damaged file, and for grades that are out of range.
+        """
+        grades = _grades(path := self.path / "judgments.qrels")
+        for query_id, judged in grades.items():
+            for doc_id, grade in judged.items():
+                if grade not in GRADES:
+                    raise InputError(
+                        f"grade of query {query_id}, document {doc_id} is out of range",
+                        where=str(path),
+                        wanted="0 to 3",
+                        found=str(grade),
+                    )
+        return Qrels(grades)
 
     def judge(self, query: Query, doc_id: str, grade: int | None) -> None:
         """Store a person's grade, from 0 to 3; None removes it. On disk when this returns."""
@@ -129,7 +141,7 @@ class BenchFolder:
         if grade is not None and grade not in GRADES:
             raise InputError("grade is out of range", wanted="0 to 3", found=str(grade))
         with self._writing:
-            changed: Grades = {name: dict(judged) for name, judged in self._grades.items()}
+            changed = {name: dict(judged) for name, judged in self.judgments.grades.items()}
             judged = changed.setdefault(query_id, {})
             if grade is None:
                 judged.pop(doc_id, None)
@@ -138,7 +150,6 @@ class BenchFolder:
             changed = {name: judged for name, judged in changed.items() if judged}
             self._store(judged={**self._state["judged"], query_id: query.text})
             _write_grades(self.path / "judgments.qrels", changed)
-            self._grades = changed
 
     def run(self, tag: str, made_from: Mapping[str, Any]) -> SystemRun:
         """Return what a system has found; nothing if it was made from something else."""

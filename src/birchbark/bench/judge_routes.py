@@ -11,7 +11,7 @@ from pydantic import Field
 from birchbark.bench.bench import Bench
 from birchbark.bench.bench_folder import GRADES
 from birchbark.bench.draft import PREFIX
-from birchbark.records import Query
+from birchbark.records import Qrels, Query
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
@@ -40,8 +40,10 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
     routes = APIRouter(include_in_schema=False, route_class=BoundedRoute)
     own_files = page_files(__package__)
 
-    def shown(query: Query, pooled: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        grades = bench.folder.judgments.grades.get(query.query_id, {})
+    def shown(
+        query: Query, pooled: Mapping[str, Sequence[str]], judgments: Qrels
+    ) -> dict[str, Any]:
+        grades = judgments.grades.get(query.query_id, {})
         return {
             "query_id": query.query_id,
             "text": query.text,
@@ -63,8 +65,8 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
 
     @routes.get("/judgments")
     async def judgments() -> dict[str, Any]:
-        pooled = bench.pooled
-        return {"questions": [shown(query, pooled) for query in bench.questions]}
+        pooled, given = bench.pooled, bench.folder.judgments
+        return {"questions": [shown(query, pooled, given) for query in bench.questions]}
 
     @routes.post("/judgments")
     async def judge(body: Judgment, request: Request) -> dict[str, Any]:
@@ -80,7 +82,8 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
     @routes.post("/questions")
     async def reword(body: Rewording) -> dict[str, Any]:
         def rank(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
-            return shown(bench.reword(body.query_id, body.text), bench.pooled)
+            query = bench.reword(body.query_id, body.text)
+            return shown(query, bench.pooled, bench.folder.judgments)
 
         return await service.run_scoring(rank)
 
