@@ -19,7 +19,7 @@ from birchbark.index.statistics import Statistics
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import rank_query
-from birchbark.retrieve.match import OR, Selection
+from birchbark.retrieve.match import AND, OR, Selection
 from birchbark.retrieve.query_terms import query_terms
 from birchbark.retrieve.rank_terms import collect_statistics, rank
 from conftest import WORDS
@@ -62,6 +62,17 @@ def test_an_index_can_be_scored_with_different_statistics(index: Index) -> None:
     other = rank(index, weights, fields, {"contents": short}, select)
     assert first != other
     assert rank(index, weights, fields, own, select) == first
+
+
+def test_a_term_may_be_required_without_a_weight(index: Index) -> None:
+    """It chooses documents, and adds nothing to their scores."""
+    fields = {"contents": (1.0, BM25())}
+    own = collect_statistics(index, {"contents": BM25()}, ["birch", "river"])
+    every = rank(index, {"river": 1.0}, fields, own, Selection(OR, ["river"]))
+    both = rank(index, {"river": 1.0}, fields, own, Selection(AND, ["birch", "river"]))
+    assert 0 < len(both) < len(every)
+    scores = dict(every)
+    assert dict(both) == {doc_id: scores[doc_id] for doc_id in both.doc_ids}
 
 
 @given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
