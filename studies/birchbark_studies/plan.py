@@ -151,7 +151,7 @@ def count_texts(training: TrainingConfig, root: Path | None = None) -> int | Non
         return None
     texts = [
         lines.get(data.name, 0)
-        or (data.lists.take or 2 * (data.source.limit or 0)) * data.lists.texts
+        or (data.lists.take or data.source.known_pairs or 0) * data.lists.texts
         for data in training.data
     ]
     return (schedule.epochs or 0) * sum(x * n for x, n in zip(texts, inputs, strict=True))
@@ -185,7 +185,7 @@ def _length(training: TrainingConfig) -> str:
 
 def unlimited(training: TrainingConfig) -> dict[str, tuple[str, ...]]:
     """Map the data sets whose number of lists an epoch only their files tell to these files."""
-    sets = [d for d in training.data if d.lists.take is None and d.source.limit is None]
+    sets = [d for d in training.data if d.lists.take is None and d.source.known_pairs is None]
     return {data.name: data.files for data in sets}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.pairs import seeded_sampling
 from birchbark.pairs.seeded_sampling import sample
 
 NAMES = st.lists(st.text(max_size=3))
@@ -21,6 +23,15 @@ def test_the_order_of_names_does_not_matter(names, count, seed, shuffler) -> Non
     assert sample(shuffled, count, seed) == drawn
     assert len(drawn) == len(set(drawn)) == min(count, len(set(names)))
     assert set(drawn) <= set(names)
+
+
+@given(NAMES, st.integers(0, 5))
+def test_names_are_drawn_by_blocks(names: list[str], count: int) -> None:
+    """The sample is that of all names at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seeded_sampling, "BLOCK", 2)
+        assert sample(iter(names), count, 7) == sample(sorted(names), count, 7)
+    assert sample(names, count, 7) == sample(names, len(names), 7)[:count]
 
 
 def test_samples_are_the_same_in_every_version() -> None:

@@ -105,6 +105,30 @@ def test_a_judged_collection_is_a_data_set(tmp_path: Path) -> None:
         loaded(tmp_path, **judged(tmp_path, 3))
 
 
+def test_judged_queries_are_drawn(tmp_path: Path) -> None:
+    """With all of their judgments, in any order of the files; `limit` may exceed their number."""
+    settings_of = judged(tmp_path, 2)
+    lines = [f"{number} 0 {doc} {number % 2}\n" for number in range(20) for doc in "ab"]
+    (tmp_path / "q.tsv").write_text("".join(f"{n}\tbirch {n}\n" for n in range(25)))
+
+    def drawn(limit: int, qrels: list[str]) -> list[tuple[str, str, float]]:
+        (tmp_path / "qrels.txt").write_text("".join(qrels))
+        table = loaded(tmp_path, **settings_of, **{"data.limit": limit}).training_pairs.pairs
+        queries = [table.queries[n] for n in table.query]
+        return sorted(zip(queries, table.doc_ids, table.grades.tolist(), strict=True))
+
+    few = drawn(3, lines)
+    assert drawn(3, lines[::-1]) == few
+    queries = {query for query, _, _ in few}
+    assert len(queries) == 3
+    every = drawn(100, lines)
+    assert len(every) == 40
+    assert few == [pair for pair in every if pair[0] in queries]
+    without = dict.fromkeys(("data.queries", "data.qrels", "data.highest"))
+    with pytest.raises(InputError, match="limit: unknown key"):
+        loaded(tmp_path, **{**settings_of, **without, "data.limit": 1})
+
+
 def test_triples_are_a_data_set(tmp_path: Path) -> None:
     """Triples of texts and of ids give the same pairs, two each; `limit` reads only the first."""
     (tmp_path / "texts.tsv").write_text("birch bark\tbirch stone\tcanoe bee\nbee\tbee\tstone\n")

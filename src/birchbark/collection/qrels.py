@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
-def read_qrels(path: Path | str) -> Qrels:
+def read_qrels(path: Path | str, of_queries: Container[str] | None = None) -> Qrels:
     """Read judgments in the format of TREC, `query_id iteration doc_id grade`, or of BEIR.
 
     BEIR's files have a header and three columns: `query-id corpus-id score`. So have Parquet files;
@@ -28,6 +28,7 @@ def read_qrels(path: Path | str) -> Qrels:
 
     Args:
         path: The file, a folder of Parquet files, or `ir_datasets:ID`.
+        of_queries: The ids of the queries whose judgments are kept; None for all.
 
     Raises:
         InputError: If a line has another form, a grade is not a whole number, a document has two
@@ -36,8 +37,9 @@ def read_qrels(path: Path | str) -> Qrels:
     """
     path = Path(path)
     grades: dict[str, dict[str, int]] = {}
-    judgments = read_judgments(path) if dataset_id(path) else _read_file(path)
-    for location, (query_id, doc_id, grade) in judgments:
+    for location, (query_id, doc_id, grade) in _read(path):
+        if of_queries is not None and query_id not in of_queries:
+            continue
         of_query = grades.setdefault(query_id, {})
         if of_query.setdefault(doc_id, grade) != grade:
             raise InputError(
@@ -49,6 +51,15 @@ def read_qrels(path: Path | str) -> Qrels:
     if not grades:
         raise InputError("no judgments", where=str(path))
     return Qrels(grades)
+
+
+def judged_query_ids(path: Path | str) -> Iterator[str]:
+    """Yield the query id of each judgment, of which none is held in memory; see `read_qrels`."""
+    return (query_id for _, (query_id, _, _) in _read(Path(path)))
+
+
+def _read(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
+    return read_judgments(path) if dataset_id(path) else _read_file(path)
 
 
 def _read_file(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ def read_queries(
     path: Path | str,
     topic_fields: Iterable[str] = defaults.TOPIC_FIELDS,
     encoding: str = defaults.ENCODING,
+    query_ids: Container[str] | None = None,
 ) -> list[Query]:
     """Read queries from TSV (`id TAB text`), JSONL, Parquet or topics, in the file's order.
 
@@ -48,32 +49,39 @@ def read_queries(
             its language in front if it has one (`en-title`). Of JSON objects and rows, fields; the
             first of `text`, `query`, `title` and `question` by default. Default `("title",)`.
         encoding: The encoding of the file. Default `utf-8`.
+        query_ids: The ids of the queries that are kept. Default None: all.
 
     Raises:
         InputError: If a line or topic cannot be read, an id is invalid or repeated, a text or topic
             field is missing, or there are no queries.
         MissingPackageError: If `ir_datasets:ID` needs the package ir_datasets.
     """
-    path, fields = Path(path), names_of(topic_fields, "topic field")
+    path = Path(path)
+    located = _located(path, names_of(topic_fields, "topic field"), encoding)
+    if query_ids is not None:
+        located = ((where, query) for where, query in located if query.query_id in query_ids)
+    return _checked(located, path)
+
+
+def _located(path: Path, fields: tuple[str, ...], encoding: str) -> Iterable[tuple[str, Query]]:
+    """Return location and query of each record; see `read_queries`."""
     if dataset_id(path):
-        return _checked(ir_datasets.read_queries(path, fields), path)
+        return ir_datasets.read_queries(path, fields)
     if has_sections(path):
         sections = read_qrels(path).grades
-        return _checked(((str(path), Query(name, section_text(name))) for name in sections), path)
+        return ((str(path), Query(name, section_text(name))) for name in sections)
     chosen = () if fields == defaults.TOPIC_FIELDS else fields
     if is_parquet(path):
-        return _checked(_from_rows(parquet_rows(path), chosen), path)
+        return _from_rows(parquet_rows(path), chosen)
     intake = Intake(encoding=encoding)
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
-        located: Iterable[tuple[str, Query]] = _topics(lines, path, fields, encoding)
-    else:
-        if chosen and first not in (b"{", b"["):
-            raise InputError("TSV has no topic fields", where=str(path), found=", ".join(chosen))
-        parse = partial(_from_json, fields=chosen) if first in (b"{", b"[") else _from_tsv
-        located = parse_lines(_without_header(lines), path, parse, intake)
-    return _checked(located, path)
+        return _topics(lines, path, fields, encoding)
+    if chosen and first not in (b"{", b"["):
+        raise InputError("TSV has no topic fields", where=str(path), found=", ".join(chosen))
+    parse = partial(_from_json, fields=chosen) if first in (b"{", b"[") else _from_tsv
+    return parse_lines(_without_header(lines), path, parse, intake)
 
 
 def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:

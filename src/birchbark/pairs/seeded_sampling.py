@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
+
+BLOCK = 1 << 17  # names
 
 
 def sample(names: Iterable[str], count: int, seed: int, purpose: str = "") -> list[str]:
     """Return `count` distinct names, or all if there are fewer, in ascending order of their hashes.
 
+    Of the others, which may be many and repeated, no more than a block is held in memory.
     purpose: a part of the hash that makes samples for different purposes independent.
     """
-    return sorted(set(names), key=lambda name: (_digest(name, seed, purpose), name))[:count]
+    drawn: list[str] = []
+    names = iter(names)
+    while block := set(islice(names, max(count, BLOCK))):
+        both = block.union(drawn)
+        drawn = sorted(both, key=lambda name: (_digest(name, seed, purpose), name))[:count]
+    return drawn
 
 
 def random_generator(seed: int, *names: str) -> np.random.Generator:

@@ -11,12 +11,13 @@ from pathlib import Path
 from birchbark.collection.data_files import data_path
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.qrels import read_qrels
+from birchbark.collection.qrels import judged_query_ids, read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.pairs.judged import Segmenter, judged_pairs, segment_texts
 from birchbark.pairs.msmarco import read_id_triples, read_triples
 from birchbark.pairs.read import Columns, read_pairs
+from birchbark.pairs.seeded_sampling import sample
 from birchbark.records import Document, Pair, Qrels
 
 
@@ -41,7 +42,8 @@ class PairSource:
     highest: the highest valid grade.
     unjudged: the grade of a pair whose relevance is empty; if None, such a pair is a bad record.
     skip_bad: whether bad records are counted and skipped, instead of raising an error.
-    limit: the number of triples that are read, from the first; None for all.
+    limit: the number of triples that are read, from the first, or of judged queries that are drawn,
+    the same for every training run; None for all.
     """
 
     files: tuple[str, ...]
@@ -80,19 +82,33 @@ class PairSource:
             pairs = read_id_triples(triples, read_queries(queries), collection, intake)
             yield from self._limited(pairs)
         else:
-            documents, queries, qrels_path = paths
-            qrels = read_qrels(qrels_path)
+            documents, queries_path, qrels_path = paths
+            drawn = self._drawn_queries(qrels_path)
+            qrels = read_qrels(qrels_path, drawn)
             _check_grades(qrels, self.highest, str(qrels_path))
+            asked = read_queries(queries_path, query_ids=drawn)
             texts, collection = segment_texts(segmenter), self._collection(documents, intake)
-            yield from judged_pairs(read_queries(queries), qrels, collection, intake, texts)
+            yield from judged_pairs(asked, qrels, collection, intake, texts)
 
     def read_documents(self, root: Path, intake: Intake) -> Iterable[Document]:
         """Yield the documents of a source without queries, below `root`."""
         return self._collection(data_path(root, self.files[0]), intake)
 
+    @property
+    def known_pairs(self) -> int | None:
+        """The number of pairs, at most; None if only the files tell."""
+        by_triples = self.kind in (SourceKind.TRIPLES, SourceKind.ID_TRIPLES)
+        return 2 * self.limit if by_triples and self.limit is not None else None
+
+    def _drawn_queries(self, qrels: Path) -> frozenset[str] | None:
+        """Return the ids of the judged queries that are drawn; None for all."""
+        if self.limit is None:
+            return None
+        return frozenset(sample(judged_query_ids(qrels), self.limit, 0, "judged queries"))
+
     def _limited(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """Yield both pairs of each of the first `limit` triples."""
-        return pairs if self.limit is None else islice(pairs, 2 * self.limit)
+        return islice(pairs, self.known_pairs)
 
     def _collection(self, path: Path, intake: Intake) -> Iterable[Document]:
         return read_collection(str(path), intake, self.format or None)

@@ -252,7 +252,7 @@ def _source(section: Section) -> PairSource:
         format=section.text("format", "") if "documents" in keys else "",
         highest=section.integer("highest", 1, minimum=1) if kind is SourceKind.JUDGED else 1,
         skip_bad=section.boolean("skip_bad", False),
-        limit=section.integer("limit", None, minimum=1) if "triples" in keys else None,
+        limit=None if kind is SourceKind.DOCUMENTS else section.integer("limit", None, minimum=1),
     )
 
 
