@@ -89,6 +89,10 @@ def test_candidates(directory: Path) -> None:
         assert dict(by_terms.rank(QUERY, 10)) == {d: scores[d] for d in near | matched}
     alone = engine(directory, 2, None, FIRST_STAGE).rank(QUERY, 10)
     assert set(alone.doc_ids) == near
+    nearest = engine(directory, 2, None)
+    assert nearest.rank(QUERY, 10) == whole.head(2)
+    assert nearest.match_ratio(QUERY, 10) == 2 / len(DOCUMENTS)
+    assert set(rank_query(index, QUERY).doc_ids) - near  # which match its terms
 
 
 def test_engine_contract(directory: Path) -> None:
