@@ -150,6 +150,33 @@ def test_llama_index_searches_an_index(bert: Path, folder_index: Path) -> None:
         BirchbarkRetriever(str(folder_index), str(bert), similarity_top_k=0)
 
 
+def test_haystack_searches_an_index(bert: Path, folder_index: Path) -> None:
+    """The component survives serialisation, and works in a pipeline before a ranker."""
+    pytest.importorskip("haystack")
+    from haystack import Pipeline
+
+    from birchbark.adapters.haystack import BirchbarkRanker, BirchbarkRetriever
+
+    retriever = BirchbarkRetriever(str(folder_index), str(bert), top_k=2)
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", BirchbarkRetriever.from_dict(retriever.to_dict()))
+    pipeline.add_component("ranker", BirchbarkRanker(str(bert), top_k=1))
+    pipeline.connect("retriever", "ranker")
+    run = pipeline.run(
+        {"retriever": {"query": QUERY}, "ranker": {"query": QUERY}},
+        include_outputs_from={"retriever"},
+    )
+    found = run["retriever"]["documents"]
+    _check_passages([(d.content, d.meta, d.score) for d in found], Searcher(folder_index, bert))
+    (best,) = run["ranker"]["documents"]
+    assert best.meta["path"] in {d.meta["path"] for d in found}
+    assert len(retriever.run(QUERY, top_k=1)["documents"]) == 1
+    with pytest.raises(InputError, match="top_k"):
+        BirchbarkRetriever(str(folder_index), top_k=0)
+    with pytest.raises(InputError, match="no index here"):
+        BirchbarkRetriever("nowhere.index").warm_up()
+
+
 def test_langchain_looks_for_sentences_only_if_asked(
     bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""How does a Haystack pipeline re-rank documents with birchbark? A ranker component."""
+"""How does a Haystack pipeline search and re-rank? A retriever and a ranker component."""
 
 from __future__ import annotations
 
@@ -7,14 +7,78 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.adapters.extras import extra
+from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
+from birchbark.errors import require_at_least
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.searcher import Searcher
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
 
 with extra("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
+
+
+@component
+class BirchbarkRetriever:
+    """Searches an index, as `birchbark search` does; returns the best passage of each document.
+
+    The meta have the document's id (`doc_id`), title and path, its score, the probability that it
+    answers the query, the passage's offsets in the document, its page or line, and the sentence
+    that is marked in it, as far as they are known. Changes of the index are seen at once.
+
+    Args:
+        index: The directory of the index.
+        model: The name or directory of a model, see `Searcher`. Defaults to the bundled
+            cross-encoder, which ranks beside the bundled embedding.
+        top_k: Maximum number of documents to return. Defaults to 10.
+        budget: Maximum time of a search in seconds. Defaults to None: no limit.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        model: str = defaults.MODEL,
+        top_k: int = defaults.TOP,
+        budget: float | None = None,
+    ) -> None:
+        require_at_least("top_k", top_k, 1)
+        self.index, self.model, self.top_k, self.budget = index, model, top_k, budget
+        self._searcher: Searcher | None = None
+
+    def warm_up(self) -> None:
+        """Open the index unless it is open already; `run` does this as well."""
+        self._opened()
+
+    def to_dict(self) -> dict[str, Any]:
+        """See Haystack."""
+        options = {"model": self.model, "top_k": self.top_k, "budget": self.budget}
+        data: dict[str, Any] = default_to_dict(self, index=self.index, **options)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BirchbarkRetriever:
+        """See Haystack."""
+        retriever: BirchbarkRetriever = default_from_dict(cls, data)
+        return retriever
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """Return the passages, those of the best documents first.
+
+        top_k: overrides the `top_k` of the component; None to use that.
+        """
+        top = self.top_k if top_k is None else top_k
+        found = found_passages(self._opened(), query, top, self.budget)
+        return {
+            "documents": [Document(content=o.text, meta=o.metadata, score=o.score) for o in found]
+        }
+
+    def _opened(self) -> Searcher:
+        if self._searcher is None:
+            self._searcher = Searcher(self.index, self.model)
+        return self._searcher
 
 
 @component
