@@ -48,7 +48,7 @@ class TrainingDataExperiment(Experiment):
     """The settings of a study of training data.
 
     Attributes:
-        configurations: Name → the training configuration whose data sets are counted.
+        configurations: Path → the training configuration whose data sets are counted.
     """
 
     uses_measures = False
@@ -61,10 +61,12 @@ class TrainingDataExperiment(Experiment):
 
         Raises InputError for a data set without queries, and if two have the same name.
         """
-        paths = [section.path.parent / name for name in section.texts("configs")]
+        configurations = {}
+        for name in section.texts("configs"):
+            path = section.path.parent / name
+            configurations[name] = read_training(Section.table(path), path)
         section.reject_unknown_keys()
-        configurations = [read_training(Section.table(path), path) for path in paths]
-        datasets = [data for training in configurations for data in training.data]
+        datasets = [data for training in configurations.values() for data in training.data]
         names = list(map(_name, datasets))
         if len(set(names)) < len(names):
             raise InputError(
@@ -76,7 +78,7 @@ class TrainingDataExperiment(Experiment):
                 where=section.where("configs"),
                 found=", ".join(without),
             )
-        return cls({training.title: training for training in configurations})
+        return cls(configurations)
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def test_another_configuration_makes_results_stale(study: SmallStudy) -> None:
     path = study.root / "whole.toml"
     path.write_text(path.read_text().replace("batch = 2", "batch = 3"))
     assert stale_because(study.read(), study.root / "out", study.root) == [
-        "the training of whole has changed"
+        "the training of whole.toml has changed"
     ]
     (study.root / "pairs.tsv").write_text(PAIRS.replace("bees", "wasps"))
     assert "pairs.tsv has changed" in stale_because(study.read(), study.root / "out", study.root)
