@@ -26,7 +26,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Change to a folder with a tiny model, pairs, a collection and queries."""
     monkeypatch.chdir(tmp_path)
     write_bert(tmp_path / "model", labels=1, positions=64)
-    lines = ["birch\ta canoe of birch bark", "birch\tthe bees dance", "bee\tbee " + "bee " * 99]
+    texts = {"a canoe of birch bark": "birch", "the bees dance": "birch", "bee " * 100: "bee"}
+    lines = ["query\ttext\tlabel", *(f"{query}\t{text}\t3" for text, query in texts.items())]
     (tmp_path / "pairs.tsv").write_text("\n".join(lines))
     documents = [json.dumps({"id": d.doc_id, **d.fields}) for d in DOCUMENTS]
     (tmp_path / "docs.jsonl").write_text("\n".join(documents))
@@ -48,8 +49,8 @@ def test_check_prints_a_row_per_precision(here: Path) -> None:
     assert (fp32["precision"], fp32["tau"], fp32["largest_difference"]) == ("fp32", 1.0, 0.0)
     assert fp32["pairs_per_second"]["pairs"] > 0 < fp32["megabytes"]
     assert len(others) == 3
-    (here / "bad.tsv").write_text("birch\ta canoe\nno tab here\n")
-    with pytest.raises(InputError, match=r"bad\.tsv:2: not a pair: expected query TAB text"):
+    (here / "bad.tsv").write_text("birch\ta canoe\nbirch\ta bark\n")
+    with pytest.raises(InputError, match=r"bad\.tsv.*no column"):
         birchbark("model", "check", "model", "--pairs", "bad.tsv")
     (here / "empty.tsv").write_text("")
     with pytest.raises(InputError, match=r"empty\.tsv: no pairs"):

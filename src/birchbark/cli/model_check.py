@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.console import notify, print_json, progress
+from birchbark.cli.console import notify, print_json, progress, report_intake
 from birchbark.cli.options import PATH, device_option, json_option, option, threads_option
-from birchbark.errors import InputError
 
 if TYPE_CHECKING:
     from birchbark.records import Segment
@@ -21,6 +20,7 @@ QUERIES = 8
 SHORT_TEXTS, LONG_TEXTS = 40, 6  # per query
 DOCUMENTS = 400  # number of documents that the short texts are taken from
 WINDOW = 150  # words of a long text
+HIGHEST = 999_999_999  # grade of a pair: any that can be read
 
 
 @click.command(
@@ -36,8 +36,8 @@ WINDOW = 150  # words of a long text
     "--pairs",
     type=PATH,
     metavar="FILE",
-    help="Texts to score, as lines of query TAB text.  [default: questions about Python, with "
-    f"sentences and windows of {WINDOW} words of its documentation]",
+    help="File of pairs to score, as `birchbark pairs` writes it; labels do not matter.  [default: "
+    f"questions about Python, with sentences and windows of {WINDOW} words of its documentation]",
 )
 @json_option
 def check(model: str, device: str, threads: int | None, pairs: Path | None, as_json: bool) -> None:
@@ -54,7 +54,7 @@ def check(model: str, device: str, threads: int | None, pairs: Path | None, as_j
 
     session, directory = session_factory(device), locate(model)
     scorer = load_scorer(directory, threads)
-    workloads = {"pairs": read_pairs(pairs, scorer)} if pairs else _python_texts(scorer)
+    workloads = {"pairs": _pairs(pairs, scorer)} if pairs else _python_texts(scorer)
     with progress("checking", 6) as advance:
         rows = list(check_precisions(directory, workloads, threads, advance, session))
     if as_json:
@@ -63,21 +63,15 @@ def check(model: str, device: str, threads: int | None, pairs: Path | None, as_j
         _print_table(rows, list(workloads))
 
 
-def read_pairs(path: Path, scorer: Scorer) -> Requests:
-    """Return the queries in `path` with their texts, truncated to the model's maximum length.
+def _pairs(path: Path, scorer: Scorer) -> Requests:
+    """Return the queries of a file of pairs with their texts, truncated to the model's input."""
+    from birchbark.collection.parsing.intake import Intake
+    from birchbark.pairs.read import read_pairs
 
-    Raises InputError for a line that is not query TAB text, and for an empty file.
-    """
-    texts_of: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        query, tab, text = line.partition("\t")
-        if not (tab and query.strip() and text.strip()):
-            raise InputError(
-                "not a pair", where=f"{path}:{number}", wanted="query TAB text", found=line[:40]
-            )
-        texts_of.setdefault(query, []).append(text)
-    if not texts_of:
-        raise InputError("no pairs", where=str(path))
+    intake, texts_of = Intake(), dict[str, list[str]]()
+    for pair in read_pairs(path, intake, highest=HIGHEST, unjudged=0):
+        texts_of.setdefault(pair.query, []).append(pair.text)
+    report_intake(intake)
     return [(query, _truncated(scorer, query, texts)) for query, texts in texts_of.items()]
 
 
