@@ -387,6 +387,20 @@ def test_without_a_model_the_first_stage_ranks(client: Any) -> None:
         service.post("/search", json={"query": "a", "by": "embedding"}),
     ):
         assert answer.status_code == 422
+    assert "by: embedding requires a model" in answer.text
+
+
+def test_a_path_is_whole(index_directory: Path, client: Any) -> None:
+    """It names a file; other fields that tell where a document is from may be cut."""
+    path = "/".join(["a folder with a long name"] * 20) + "/bark.txt"
+    with IndexWriter(index_directory) as writer:
+        writer.add(Document("deep", {"text": "Xylem.", "path": path, "journal": "J" * 400}))
+    service = client()
+    (hit,) = service.post("/search", json={"query": "xylem", "top": 1}).json()["hits"]
+    assert hit["source"] == {"path": path, "journal": "J" * 300}
+    assert (
+        path in service.get("/search", params={"q": "xylem"}, headers={"accept": "text/csv"}).text
+    )
 
 
 def test_invalid_limits_are_refused() -> None:

@@ -34,10 +34,13 @@ def choose_rankers(
     if request.by == "first_stage" and given:
         raise InputError(f"{given[0]} requires BERT", found="by: first_stage")
     if request.by in ("embedding", "nearest"):
+        if not rankers:
+            remedy = "birchbark serve, with a --model"
+            raise InputError(f"by: {request.by} requires a model", remedy=remedy)
         nearest = request.by == "nearest"
         embedding = searcher.vectors_model if nearest else compare_embedding
-        if embedding is None or not rankers:
-            remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve, with a --model"
+        if embedding is None:
+            remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve, with an --embedding"
             missing = "stored vectors" if nearest else "embedding model"
             raise InputError(f"this service has no {missing}", remedy=remedy)
         if "first_stage_weight" in given:

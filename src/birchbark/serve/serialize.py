@@ -25,6 +25,7 @@ from birchbark.serve.schemas import (
 CONTEXT = 160  # characters on each side of a segment
 SOURCE_FIELDS = "path type modified authors journal year publish_time doi".split()
 MAX_SOURCE = 300  # characters of such a field
+MAX_PATH = 4_096  # no system has longer ones
 LEAD = 300  # characters from the beginning of a document's text
 
 
@@ -74,7 +75,9 @@ def serialize_hit(hit: Hit) -> HitResponse:
 def _source(document: Document) -> dict[str, str]:
     """Return the fields that tell where a document is from."""
     known = ((name, document.fields.get(name, "")) for name in SOURCE_FIELDS)
-    return {name: value[:MAX_SOURCE] for name, value in known if value}
+    return {
+        name: value[: MAX_PATH if name == "path" else MAX_SOURCE] for name, value in known if value
+    }
 
 
 def serialize_document(
