@@ -26,8 +26,9 @@ from birchbark.show.plural import plural
 def command(output: Path, unlike_processors: bool, delete_shards: bool) -> None:
     """Write OUTPUT, and the report and evidence beside it, from the files of all its shards.
 
-    They are what the command would have written without --shard: on the CPU, byte for byte. Shards
-    that are missing, were made from other inputs or have been changed are refused.
+    They are what the command would have written without --shard, on the CPU byte for byte; but a
+    run has no metadata. Shards that are missing, were made from other inputs or have been changed
+    are refused.
     """
     from birchbark.cluster.merge_shards import merge_shards
     from birchbark.cluster.shard_record import delete_records

@@ -85,7 +85,7 @@ def command(
     threads: int | None,
     **choices: Any,
 ) -> None:
-    """Search INDEX for TEXT: first with BM25, then with BERT on the segments of the candidates.
+    """Search INDEX for TEXT: BM25 and vectors find candidates, BERT ranks them by their passages.
 
     TEXT may have operators: "exact phrase", -word, -"phrase", FIELD:VALUE, -FIELD:VALUE,
     before:2024-05, after:2024-05-01. Put it in single quotation marks, so that the shell keeps

@@ -157,8 +157,8 @@ def command(
 
     The search page is at /, the description of the API at /docs and /openapi.json. /v1/rerank,
     /v2/rerank, /rerank, /embed and /v1/embeddings are compatible with Cohere, Jina,
-    text-embeddings-inference and OpenAI; with --models-only there is nothing else. If the package
-    mcp is installed, agents can search at /mcp (Model Context Protocol). Changes to the index take
+    text-embeddings-inference and OpenAI; --models-only serves no documents. If the package mcp is
+    installed, agents can search at /mcp (Model Context Protocol). Changes to the index take
     effect immediately. --filter applies only to searches: any document can be fetched by its id.
     --scores stores all scores on disk and in memory; without it, the most recently used scores are
     cached in memory, up to 100 MB per model. While no request is active, vectors of the documents'

@@ -33,8 +33,8 @@ class Schema:
     """How documents are indexed.
 
     Attributes:
-        analyzer: The analyzer of all searched fields: `plain`, `porter`, `english`, `wordpiece` or
-            `porter+wordpiece`. Default `english`.
+        analyzer: The analyzer of all searched fields: one of `birchbark.text.analyzer.NAMES`, such
+            as `english`, `german` or `plain`. Default `english`.
         vocabulary: The tokens of a BERT vocabulary in the order of their ids, for the analyzers
             `wordpiece` and `porter+wordpiece`; the index stores them. Default None.
         fields: Indexed field → names of the document fields whose texts it joins. Default

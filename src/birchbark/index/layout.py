@@ -281,6 +281,8 @@ def _no_index(directory: Path) -> str:
         return f"the index of this folder is {beside}"
     if directory.is_dir():
         return f"make one of this folder: birchbark index {directory} --to {beside}"
+    if directory.is_file():
+        return "it is a file, not the folder of an index"
     return "there is no such folder"
 
 

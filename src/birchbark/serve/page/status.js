@@ -6,7 +6,7 @@ export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ c
 const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
 const NONE_WITH_FILTERS = "No document matches this query with these filters.";
-const UNANSWERED = "Probably nothing in this folder answers this.";
+const UNANSWERED = "Probably none of these documents answers this.";
 const WITHOUT_WORDS = "None of these documents has the words of the query; they are nearest in meaning.";
 
 function duration(ms) {
