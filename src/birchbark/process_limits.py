@@ -13,11 +13,7 @@ from pathlib import Path
 from select import select
 from time import process_time
 
-try:
-    import fcntl
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+from birchbark.systems import fcntl, resource
 
 SECRETS = ("BIRCHBARK_API_KEY", "HF_TOKEN")  # variables that no such process inherits
 PACKAGES = Path(__file__).parents[1]  # where birchbark is

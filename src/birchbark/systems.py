@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 try:
-    import fcntl
-    import resource
+    import fcntl as fcntl
+    import resource as resource
 except ImportError:  # Windows
     fcntl = resource = None  # type: ignore[assignment]
     with suppress(ImportError):
@@ -22,6 +22,16 @@ HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports
 BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows converts line endings
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 LOCKED_BYTE = 1 << 30  # may lie beyond the end; Windows lets no other process read it
+
+
+def usable_processors() -> int:
+    """Return the number of processors that this process may use, at least 1.
+
+    Where the system does not limit a process to some of them (macOS), it is that of the machine.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def lock_handle(handle: int) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from birchbark.errors import ArtifactError, BirchbarkError, InputError
 from birchbark.index.shards import shard_number
 from birchbark.index.writer import IndexWriter
-from birchbark.processors import usable_processors
 from birchbark.records import Document
+from birchbark.systems import usable_processors
 
 BATCH = 500  # documents sent to a process together
 JOIN_SECONDS = 5.0  # to wait for the exit code of a process that has ended

@@ -15,13 +15,13 @@ from birchbark.arguments import is_count
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling, is_per_token
 from birchbark.errors import CheckpointError, InputError, require_at_least
-from birchbark.processors import usable_processors
 from birchbark.records import Ids
 from birchbark.score.batches import BATCH_TOKENS, equal_lengths
 from birchbark.score.channel_ranges import channel_maxima
 from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
+from birchbark.systems import usable_processors
 
 Floats = NDArray[np.float32]
 

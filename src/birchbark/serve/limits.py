@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.processors import usable_processors
+from birchbark.systems import usable_processors
 
 MAX_QUERY_CHARACTERS = 2_000
 MAX_TEXT_CHARACTERS = 200_000  # per text to rank
