@@ -110,7 +110,6 @@ KEEP: Final[Literal["best", "last"]] = "best"  # the model of which validation
 
 # Masked language models
 NEW_WORDS: Final = 1000  # of an extended vocabulary
-FILLED_TOKENS: Final = 5  # for each [MASK]
 
 # Studies
 DATA_ROOT: Final = "../shared/data"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from birchbark import BirchbarkError, read_qrels
+from birchbark import BirchbarkError, defaults, read_qrels
 from birchbark.checkpoint.locate import open_named
 from birchbark.collection.parsing.lines import binary_lines
 from birchbark.show.plural import plural
@@ -21,7 +21,6 @@ from birchbark_studies.recipe import Recipe
 
 SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
 TOKENS = 256  # of a query with a document
-PASSAGES = 16  # of a document, by default, that PARADE reads
 NAMED_SIZES = {"bert-base": (12, 768), "bert-large": (24, 1024)}  # layers, hidden dimensions
 SIZE_IN_NAME = re.compile(r"L-?(\d+)[_-]H-?(\d+)")
 
@@ -191,7 +190,7 @@ def unlimited(training: TrainingConfig) -> dict[str, tuple[str, ...]]:
 
 def _passages(training: TrainingConfig, passages: int | None) -> int:
     """Return how many inputs a text is."""
-    return passages or (PASSAGES if training.initialisation.parade else 1)
+    return passages or (defaults.PASSAGES if training.initialisation.parade else 1)
 
 
 def _readings(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SHOWN_RECORDS = 5
+NAMED = 5  # ids in a message
 
 
 class Advance(Protocol):
@@ -98,10 +99,10 @@ def counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:
         advance(1)
 
 
-def first_few(ids: Iterable[str], count: int = 5) -> str:
-    """Join the first `count` ids by commas for a message, with … if there are more."""
+def first_few(ids: Iterable[str]) -> str:
+    """Join the first ids by commas for a message, with … if there are more."""
     shown = list(ids)
-    return ", ".join(shown[:count]) + (", …" if len(shown) > count else "")
+    return ", ".join(shown[:NAMED]) + (", …" if len(shown) > NAMED else "")
 
 
 def report_intake(intake: Intake) -> None:

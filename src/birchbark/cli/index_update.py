@@ -62,10 +62,10 @@ def add(
 @option("--ids", type=PATH, help="File of document ids, one per line.")
 def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
     """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted."""
-    from birchbark.collection.parsing.lines import text_lines
+    from birchbark.collection.parsing.lines import binary_lines, decode_lines
     from birchbark.index.sharded_writer import open_writer
 
-    listed = [line for line in text_lines(ids) if line.strip()] if ids else []
+    listed = [line for line in decode_lines(binary_lines(ids), ids) if line.strip()] if ids else []
     all_ids = list(dict.fromkeys([*doc_ids, *listed]))
     if not all_ids:
         raise InputError("no document to delete", remedy="give ids, or a file of them with --ids")

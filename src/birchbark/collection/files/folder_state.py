@@ -96,9 +96,9 @@ class FolderSource:
         """Return this source with the folders at these paths; () for where they are."""
         return replace(self, folders=tuple(map(str, folders))) if folders else self
 
-    def intake(self, remedy: str = "") -> Intake:
+    def intake(self) -> Intake:
         """Return an intake that reads in the encoding, and raises bad files if `strict`."""
-        return Intake(False if self.strict else None, self.encoding, remedy=remedy)
+        return Intake(False if self.strict else None, self.encoding)
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,11 +322,6 @@ def decode(raw: bytes, encoding: str = defaults.ENCODING) -> str:
         raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None
 
 
-def text_lines(path: Path, encoding: str = defaults.ENCODING) -> Iterator[str]:
-    """Yield the decoded lines of `path`, without line breaks."""
-    return decode_lines(binary_lines(path), path, encoding)
-
-
 def decode_lines(
     lines: Iterable[tuple[int, bytes]], path: Path, encoding: str = defaults.ENCODING
 ) -> Iterator[str]:
