@@ -273,10 +273,6 @@ def test_bad_records_fail_or_are_counted(here: Path) -> None:
         (("evaluate", "q.tsv", "x.run"), 2, "q.tsv:1: wrong number of columns"),
         (("index", "docs.jsonl"), 2, "to build an index, set --to INDEX"),
         (("fly",), 2, "No such command 'fly'"),
-        (("distill", "x.toml"), 2, "birchbark distill is now birchbark train"),
-        (("model", "pool", "x"), 2, "birchbark model pool is now"),
-        (("pairs", "judged", "x"), 2, "birchbark pairs judged is now birchbark pairs"),
-        (("attention", "a", "b"), 2, "is now birchbark study attention, in the package"),
     ],
 )
 def test_invalid_input_is_one_line(
@@ -295,7 +291,6 @@ def test_invalid_input_is_one_line(
         (("--set", "segments=windows:9/9"), "window overlap is out of range"),
         (("--set", "aggregate=best"), "unknown aggregation 'best'"),
         (("--set", "first_stage_weight=2"), "first-stage weight is out of range"),
-        (("--k1", "1"), "--k1 is now --set first_stage.k1=VALUE"),
         (("--ranker", "k1.toml"), "k1.toml: first_stage: k1 is out of range"),
         (("--ranker", "none.toml"), "none.toml: no such file: expected a TOML file"),
         (

@@ -18,7 +18,6 @@ import click
 
 from birchbark._version import __version__
 from birchbark.cli.remedies import for_unknown_option, options_of
-from birchbark.cli.replaced import refuse_replaced
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
 from birchbark.systems import allow_open_files
@@ -62,12 +61,6 @@ class _LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        refuse_replaced(args)
-        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMAND_NAMES:

@@ -8,9 +8,6 @@ from typing import Any
 
 import click
 
-from birchbark.cli.replaced import REPLACED_OPTIONS
-from birchbark.errors import InputError
-
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
@@ -33,19 +30,7 @@ def option_group(*options: Decorator, title: str = "") -> Decorator:
 
 
 class GroupedCommand(click.Command):
-    """A command whose --help lists its own options first, then those of each group.
-
-    Options of early releases are refused with what replaces them.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; InputError for one of REPLACED_OPTIONS."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as unknown:
-            if new := REPLACED_OPTIONS.get(unknown.option_name):
-                raise InputError(f"{unknown.option_name} is now {new}") from None
-            raise
+    """A command whose --help lists its own options first, then those of each group."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the help text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 
 import click
 
@@ -32,10 +33,13 @@ def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
 
 
 def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str:
-    """Return which other commands of the group have the option, or how a text is given, as a line.
+    """Return a line with the key that is meant, the commands that have the option, or about texts.
 
-    It is empty if none has it and the command takes no text, or if the option seems to be misspelt.
+    It is empty if there is no such key and no such command, and if the command takes no text or the
+    option seems to be misspelt.
     """
+    if key := _ranker_key(error):
+        return f"{error.option_name} is a key of the ranker: --set {key}=VALUE\n"
     if others := _others_with(error):
         return f"{error.option_name} is an option of {' and '.join(others)}\n"
     given = next((text for text in arguments if text.startswith(error.option_name)), None)
@@ -46,6 +50,19 @@ def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> s
         return ""
     before = [error.ctx.command_path, *(p.make_metavar(error.ctx) for p in wanted[:-1])]
     return f"A text that begins with - follows --: {' '.join(before)} -- {shlex.quote(given)}\n"
+
+
+def _ranker_key(error: click.NoSuchOption) -> str:
+    """Return the key for --set that is spelt like the option; empty if there is none."""
+    from birchbark.pipeline.first_stage_options import FirstStageOptions
+    from birchbark.pipeline.stage_options import NAMES
+
+    if error.ctx is None or not any("--set" in p.opts for p in error.ctx.command.params):
+        return ""
+    name = error.option_name.removeprefix("--").replace("-", "_")
+    if name in NAMES:
+        return name
+    return f"first_stage.{name}" if name in {f.name for f in fields(FirstStageOptions)} else ""
 
 
 def _others_with(error: click.NoSuchOption) -> list[str]:
