@@ -139,7 +139,10 @@ def test_a_scale_is_fitted_and_stated(here: Path, labels: int | None) -> None:
     Path("labelled.tsv").write_text("\n".join(["query\ttext\tlabel", *rows]) + "\n")
     command = ("model", "calibrate", "model", "--pairs", "labelled.tsv")
     printed = dict(line.split("\t") for line in birchbark(*command).stdout.splitlines())
-    stated = json.loads(birchbark(*command, "--to", "copy", "--json").stdout)
+    assert birchbark(*command, "--to", "copy").stdout.splitlines() == [
+        f"{name}\t{value}" for name, value in printed.items()
+    ]
+    stated = load_scorer(here / "copy").checkpoint.scale.as_config()
     assert {name: f"{value:.4g}" for name, value in stated.items()} == printed
     shift, temperature = fit_scale(outputs, relevant)
     scaled = (outputs - shift) / temperature

@@ -114,7 +114,7 @@ def test_tokens_and_vectors_are_stored_and_completed(here: Path) -> None:
     index = Index("i")
     assert (set(index.attachments), index.missing_rows()) == ({"static", "tokens", "vectors"}, {})
     assert "attachment vectors" in birchbark("index", "stats", "i")[0]
-    birchbark("index", "verify", "i")
+    birchbark("index", "stats", "i", "--verify")
     out = birchbark(
         "search", "i", "birch river", "--model", "model", "--embedding", "embedding", "--json"
     )[0]

@@ -82,7 +82,7 @@ def test_each_command_adds_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rerank = ("rerank", "c.index", "--run", "bm25.run", "--queries", "q.tsv", "--model", model)
     birchbark(*rerank, "--set", "first_stage_weight=0.3", "--output", "bert.run", "--tag", "bert")
     birchbark("fuse", "bm25.run", "bert.run", "--output", "both.run")
-    tune = ("tune", "q.qrels", "bm25.run", "bert.run", "--fold-count", "2")
+    tune = ("tune", "q.qrels", "bm25.run", "bert.run", "--folds", "2")
     birchbark(*tune, "--output", "mixed.run")
     first, second, fused = known_stages([(Path("both.run"), read_run("both.run"))])
     assert (first["name"], first["method"], first["k1"]) == ("bm25+rm3", "bm25", 1.2)

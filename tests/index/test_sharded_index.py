@@ -107,7 +107,7 @@ def test_commands(tmp_path: Path) -> None:
         hits = birchbark("search", index, QUERIES[0].text, "--model", "none", "--json")
         runs.append((Path(run).read_bytes(), hits))
         assert "documents" in birchbark("index", "stats", index)
-        birchbark("index", "verify", index)
+        birchbark("index", "stats", index, "--verify")
     assert runs[0] == runs[1]
     assert describe(Index(tmp_path / "four"))["shards"] == 4
     assert is_index(tmp_path / "four")

@@ -30,8 +30,7 @@ MARKER = "DEMO"  # file that marks a folder as created by the demo
     default=Path("birchbark-demo"),
     help="Folder for the index and the runs.",
 )
-@option("--model", default=defaults.MODEL, help="Model to rank with; see birchbark rerank.")
-def command(directory: Path, model: str) -> None:
+def command(directory: Path) -> None:
     """Answer questions about Python from its documentation, with BM25, RM3 and BERT.
 
     The questions and their relevance judgments were written by hand and are part of the package.
@@ -53,7 +52,7 @@ def command(directory: Path, model: str) -> None:
 
     started = time.perf_counter()
     _claim(directory)
-    ranker, with_rm3 = Ranker(load_scorer(model), depth=DEPTH), FirstStage(expansion=RM3())
+    ranker, with_rm3 = Ranker(load_scorer(defaults.MODEL), depth=DEPTH), FirstStage(expansion=RM3())
     with progress("indexing") as advance:
         documents = counted(read_collection("pydocs", Intake()), advance)
         index = build_index(documents, directory / "index", replace=True)

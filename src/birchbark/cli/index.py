@@ -20,7 +20,7 @@ from birchbark.cli.index_attach import (
     make_precomputations,
     vectors_option,
 )
-from birchbark.cli.index_inspect import stats, verify
+from birchbark.cli.index_inspect import stats
 from birchbark.cli.index_of_folder import build_from, default_schema
 from birchbark.cli.index_sync import sync
 from birchbark.cli.index_update import add, delete, merge
@@ -307,5 +307,5 @@ def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:
     return steps
 
 
-for subcommand in (add, delete, sync, attach_command, detach_command, merge, verify, stats):
+for subcommand in (add, delete, sync, attach_command, detach_command, merge, stats):
     command.add_command(subcommand)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark.cli.console import notify, print_json, progress, report_intake
-from birchbark.cli.options import PATH, json_option, option, replace_option, threads_option
+from birchbark.cli.console import notify, progress, report_intake
+from birchbark.cli.options import PATH, option, replace_option, threads_option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -42,14 +42,12 @@ if TYPE_CHECKING:
 @option("--to", "target", type=PATH, help="Write a copy of MODEL that states the scale.")
 @replace_option("model")
 @threads_option
-@json_option
 def calibrate_command(
     model: str,
     files: tuple[Path, ...],
     target: Path | None,
     replace: bool,
     threads: int | None,
-    as_json: bool,
 ) -> None:
     """Fit the scale on which the scores of MODEL can be mixed with other scores.
 
@@ -82,10 +80,7 @@ def calibrate_command(
         notify(f"of {plural(truncated, 'text')} only the beginning fits into the model's input")
     scale = _scale(scorer, *fit_scale(outputs, np.array([pair.relevance > 0 for pair in pairs])))
     stated = scale.as_config()
-    if as_json:
-        print_json(stated)
-    else:
-        click.echo("\n".join(f"{name}\t{value:.4g}" for name, value in stated.items()))
+    click.echo("\n".join(f"{name}\t{value:.4g}" for name, value in stated.items()))
     if target:
         copy_with_scale(directory, scale, target, replace=replace)
         notify(f"{target}: a copy of {model} that states this scale")

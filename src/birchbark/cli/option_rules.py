@@ -32,7 +32,6 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
     "all_ranked": ("negatives", "random_negatives"),
     "as_csv": ("as_json", "as_markdown"),
     "as_markdown": ("as_json",),
-    "folds": ("fold_count",),
     "per_query": ("as_json", "grades"),
 }
 

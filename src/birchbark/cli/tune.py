@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
+from birchbark.arguments import is_count
 from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
 from birchbark.cli.from_options import check_tag, check_writable
@@ -46,14 +47,9 @@ if TYPE_CHECKING:
 @option("--output", required=True, type=PATH, help="Run to write, in TREC format.")
 @option(
     "--folds",
-    type=PATH,
-    help="JSON file of folds: a list of lists of query ids.  [default: --fold-count random folds]",
-)
-@option(
-    "--fold-count",
-    type=click.IntRange(2),
-    default=defaults.TUNING_FOLDS,
-    help="Number of random folds.",
+    metavar="NUMBER|FILE",
+    default=str(defaults.TUNING_FOLDS),
+    help="Number of random folds, or a JSON file of them: a list of lists of query ids.",
 )
 @option(
     "-m", "--measure", "measure_name", default=defaults.TUNED_MEASURE, help="Measure to maximise."
@@ -75,8 +71,7 @@ def command(
     evidence: Path | None,
     best: int,
     output: Path,
-    folds: Path | None,
-    fold_count: int,
+    folds: str,
     measure_name: str,
     step: float,
     scale: str,
@@ -124,8 +119,10 @@ def command(
         best = max(1, longest)
     weights = evidence_grid(step, best) if evidence else simplex_grid(len(runs), step)
     judgments = read_qrels(qrels)
-    given = read_folds(folds, judgments.grades) if folds else None
-    query_folds = given or make_folds(judgments.grades, fold_count, seed)
+    if is_count(folds):
+        query_folds = make_folds(judgments.grades, int(folds), seed)
+    else:
+        query_folds = read_folds(Path(folds), judgments.grades)
     first, *others = map(read_run, runs)
     if scale != Scale.MINMAX:
         for file, run in zip(runs, (first, *others), strict=True):

@@ -22,7 +22,7 @@ from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, 
 from birchbark.index.part import Part, locate_documents
 
 Numbers = NDArray[np.int64]
-REMEDY = "detach and attach it again; `birchbark index verify` lists damaged files"
+REMEDY = "detach and attach it again; `birchbark index stats --verify` lists damaged files"
 
 
 def rows_checksum(rows: Rows) -> int:

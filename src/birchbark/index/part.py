@@ -298,7 +298,7 @@ class Part:
             raise ArtifactError(
                 f"damaged index: {error}",
                 where=str(self.path),
-                remedy="build the index again; `birchbark index verify` lists damaged files",
+                remedy="build it again; `birchbark index stats --verify` lists damaged files",
             ) from error
 
     def _check(self, entry: PartEntry) -> None:
