@@ -10,8 +10,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate, name_of
@@ -27,7 +25,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored import vector_scorer
-from birchbark.pipeline.stored.precompute import VECTORS, batches_of_tokens, precompute_vectors
+from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import count_missing
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents
@@ -51,16 +49,6 @@ EMPTY = Document("empty", {"text": ""})
 def attach(where: Path, model: Path, fast: Scorer | None = None) -> None:
     with IndexWriter(where) as writer:
         precompute_vectors(load_scorer(model), sentences, str(model), fast=fast).attach(writer)
-
-
-@given(st.lists(st.integers(1, 50)), st.integers(1, 60))
-def test_batches_cover_all_texts_in_order(lengths: list[int], max_tokens: int) -> None:
-    """A batch exceeds the limit only if it is a single text, and none could hold one more."""
-    batches = list(batches_of_tokens(lengths, max_tokens))
-    assert [i for begin, end in batches for i in range(begin, end)] == list(range(len(lengths)))
-    for begin, end in batches:
-        assert end == begin + 1 or sum(lengths[begin:end]) <= max_tokens
-        assert end == len(lengths) or sum(lengths[begin : end + 1]) > max_tokens
 
 
 def test_vectors_do_not_depend_on_batches_and_leave_the_cache_alone(

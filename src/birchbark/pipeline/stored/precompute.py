@@ -28,6 +28,7 @@ from birchbark.pipeline.stored.vector_scorer import (
     rounded_vector_scorer,
 )
 from birchbark.records import Document, Ids, Segment
+from birchbark.score.batches import similar_lengths
 from birchbark.score.bert_scorer import BiEncoderScorer
 from birchbark.score.rounded_vector_scorer import RoundedVectors
 from birchbark.score.scorer import LoadScorer, Scorer
@@ -113,12 +114,11 @@ def precompute_vectors(
     forms["spans"] = SPANS
 
     def embed(token_ids: Sequence[Ids]) -> list[RoundedVectors]:
-        lengths = [len(ids) for ids in token_ids]
-        order = np.argsort(lengths, kind="stable")  # inputs of equal length run together
-        packed = list[RoundedVectors]()
-        for begin, end in batches_of_tokens([lengths[i] for i in order], batch_tokens):
+        order, packed = list[int](), list[RoundedVectors]()
+        for batch in similar_lengths([len(ids) for ids in token_ids], batch_tokens):
             on_batch()
-            packed += quantized.quantize([token_ids[i] for i in order[begin:end]])
+            order += batch
+            packed += quantized.quantize([token_ids[i] for i in batch])
         return [packed[i] for i in np.argsort(order, kind="stable")]
 
     def split(document: Document) -> Sequence[Segment]:
@@ -148,21 +148,6 @@ def precompute_vectors(
         config["pooling"] = encoder.checkpoint.pooling
     name = STATIC if is_static(encoder) else VECTORS  # of the first set, see vector_sets.py
     return Precomputation(name, AttachmentSchema(config, forms), compute, rounding)
-
-
-def batches_of_tokens(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield the (begin, end) of consecutive texts with at most `max_tokens` tokens, or one text.
-
-    lengths: the number of tokens of each text.
-    """
-    begin, tokens = 0, 0
-    for position, length in enumerate(lengths):
-        if position > begin and tokens + length > max_tokens:
-            yield begin, position
-            begin, tokens = position, 0
-        tokens += length
-    if begin < len(lengths):
-        yield begin, len(lengths)
 
 
 def load_precomputations(
