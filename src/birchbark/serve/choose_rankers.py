@@ -18,11 +18,11 @@ BERT_FIELDS = ("depth", "first_stage_weight", "weights")
 
 
 def choose_rankers(
-    searcher: Searcher, compare_embedding: str | None, request: SearchRequest
+    searcher: Searcher, embedding_model: str | None, request: SearchRequest
 ) -> Callable[[], list[Ranker]] | None:
     """Return a function that returns the rankers; None if the first stage alone ranks.
 
-    The function may load a model and should be called in a thread. compare_embedding: the model for
+    The function may load a model and should be called in a thread. embedding_model: the model for
     `by: embedding`; None if the service has none. `by: nearest` uses the model of the stored
     vectors. Raises InputError for a model that the service does not have, and for fields of the
     request that would have no effect.
@@ -38,7 +38,7 @@ def choose_rankers(
             remedy = "birchbark serve, with a --model"
             raise InputError(f"by: {request.by} requires a model", remedy=remedy)
         nearest = request.by == "nearest"
-        embedding = searcher.vectors_model if nearest else compare_embedding
+        embedding = searcher.vectors_model if nearest else embedding_model
         if embedding is None:
             remedy = f"{ATTACH} INDEX" if nearest else "birchbark serve, with an --embedding"
             missing = "stored vectors" if nearest else "embedding model"

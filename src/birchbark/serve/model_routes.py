@@ -58,7 +58,7 @@ def model_routes(service: Service) -> APIRouter:
     async def info() -> dict[str, Any]:
         labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
         return {
-            "model_id": service.model or service.compare_embedding,
+            "model_id": service.model or service.embedding_model,
             "model_dtype": "float32",
             "model_type": {"reranker": labels} if service.model else {"embedding": {}},
             "max_concurrent_requests": service.limits.max_requests,

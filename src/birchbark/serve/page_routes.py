@@ -94,7 +94,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             "unit": first.unit if first else None,
             "unread_fields": service.searcher.index.unread_fields,
             "embedding": first.embedding.name if first and first.embedding else None,
-            "compare_embedding": service.compare_embedding if rankers else None,
+            "embedding_model": service.embedding_model if rankers else None,
             "stages": len(rankers),
             "attention": service.has_attention,
             "depth": first.depth if first else None,

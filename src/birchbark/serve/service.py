@@ -114,8 +114,8 @@ class Reranked:
 class Service:
     """Answers concurrent requests with one searcher.
 
-    compare_embedding: the model for searches with `by: embedding`, loaded at the first one; None
-    to refuse them. writable: whether requests may change documents. background: computes missing
+    embedding_model: embeds texts of requests, and ranks searches with `by: embedding`; loaded when
+    it is first needed; None to refuse both. writable: whether requests may change documents. background: computes missing
     vectors while no request is active; None to compute none. sync: reads changed files of the
     served folder; None to read none. files: the documents' files, if they come from a folder.
     """
@@ -123,7 +123,7 @@ class Service:
     def __init__(
         self,
         searcher: Searcher,
-        compare_embedding: str | None = None,
+        embedding_model: str | None = None,
         limits: Limits = Limits(),
         *,
         writable: bool = False,
@@ -131,7 +131,7 @@ class Service:
         sync: BackgroundSync | None = None,
         files: OriginalFiles | None = None,
     ) -> None:
-        self.searcher, self.compare_embedding = searcher, compare_embedding
+        self.searcher, self.embedding_model = searcher, embedding_model
         self.limits, self.writable = limits, writable
         self.files = files or OriginalFiles(searcher.directory)
         self.admission = AdmissionControl(limits)
@@ -195,7 +195,7 @@ class Service:
         start = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
-        rankers = choose_rankers(self.searcher, self.compare_embedding, request)
+        rankers = choose_rankers(self.searcher, self.embedding_model, request)
         query = self.searcher.parse(request.query, literal=request.literal)
         with Span("search") as span:
             slot = await self.admission.acquire(
@@ -348,7 +348,7 @@ class Service:
 
         Raises TooLargeError or BusyError, too, if not all of them can be embedded.
         """
-        model = self.compare_embedding
+        model = self.embedding_model
         if model is None:
             raise InputError("this service has no embedding model")
 

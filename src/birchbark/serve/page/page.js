@@ -187,8 +187,8 @@ function change({ filters = {}, ...changes }) {
 
 // All rankings at once, each in its column as it comes.
 async function compare(signal, started) {
-  const { compare_embedding, model } = state.about, columns = [[firstStage(state.about), "first_stage"]];
-  if (compare_embedding) columns.push(["Embedding", "embedding"]);
+  const { embedding_model, model } = state.about, columns = [[firstStage(state.about), "first_stage"]];
+  if (embedding_model) columns.push(["Embedding", "embedding"]);
   if (model) columns.push([rankers(state.about), "bert"]);
   const section = byId("compare"), names = columns.map(([name]) => name);
   showColumns(section, names, TOP);
