@@ -199,14 +199,14 @@ def test_duo_options(tmp_path: Path) -> None:
     plain = make_ranker(words, LoadedModels()).duo
     assert plain is not None
     assert (plain.depth, plain.pairwise, plain.max_comparisons) == (10, Pairwise(), None)
-    assert "int8" not in plain.duo.name
+    assert "int8" not in plain.model.name
     options = replace(
         words, duo_depth=4, duo_aggregate="min", duo_max_comparisons=7, precision="int8"
     )
     found = make_ranker(options, LoadedModels()).duo
     assert found is not None
     assert (found.depth, found.pairwise, found.max_comparisons) == (4, Pairwise("min"), 7)
-    assert "int8" in found.duo.name
+    assert "int8" in found.model.name
 
 
 def test_errors_are_raised_before_scoring(

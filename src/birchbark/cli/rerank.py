@@ -124,7 +124,7 @@ def command(
         if not run_file.is_file():
             raise InputError("with --shard, the run must be a file", where=str(run_file))
         scorers = [scorer for ranker in rankers for scorer in ranker.scorers]
-        duos = [ranker.duo.duo for ranker in rankers if ranker.duo]
+        duos = [ranker.duo.model for ranker in rankers if ranker.duo]
         models = [model.fingerprint for model in (*scorers, *duos)]
         # paths of models can differ between machines; the weight that is used follows
         others: dict[str, Any] = {"model": "", "embedding": None, "duo": None}
@@ -192,7 +192,7 @@ def _made_by(
 
 
 def _model_names(rankers: Sequence[Ranker]) -> list[str]:
-    scorers = [scorer for r in rankers for scorer in (r.scorer, r.duo and r.duo.duo) if scorer]
+    scorers = [scorer for r in rankers for scorer in (r.scorer, r.duo and r.duo.model) if scorer]
     return [scorer.name for scorer in scorers]
 
 

@@ -38,12 +38,12 @@ def compare_hits(
     order, without scores.
     """
     deadline = deadline or Deadline(None)
-    token_budget = duo.duo.side_token_budget(query)
+    token_budget = duo.model.side_token_budget(query)
     full = duo.scorer.encode([_best_text(hit) for hit in hits])
     token_ids = [ids[:token_budget] for ids in full]
     lost = sum(len(ids) - len(read) for ids, read in zip(full, token_ids, strict=True))
     pairs = duo.pairwise.pairs(len(hits), query)
-    inputs = [duo.duo.join(token_ids[i], token_ids[j]) for i, j in pairs]
+    inputs = [duo.model.join(token_ids[i], token_ids[j]) for i, j in pairs]
     scorer = cached_for_query(duo.scorer)
     overhead = len(duo.scorer.spans(query)) + SPECIAL_TOKENS
     values = score_before(deadline, scorer, query, inputs, overhead, all_or_none=True)

@@ -115,7 +115,7 @@ def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
         for scorer in ranker.scorers:
             scorer.token_budget(cut)
         if ranker.duo:
-            ranker.duo.duo.side_token_budget(cut)
+            ranker.duo.model.side_token_budget(cut)
 
 
 def _by_comparison(compared: ComparedHits, best: Ranking) -> Ranking:

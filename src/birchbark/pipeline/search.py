@@ -192,5 +192,5 @@ def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
         for scorer in ranker.scorers:
             scorer.score(query, scorer.encode([""]))
         if ranker.duo:
-            duo = ranker.duo.duo
+            duo = ranker.duo.model
             duo.score(query, [duo.join(*duo.encode(["", ""]))])

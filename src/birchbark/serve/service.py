@@ -115,9 +115,10 @@ class Service:
     """Answers concurrent requests with one searcher.
 
     embedding_model: embeds texts of requests, and ranks searches with `by: embedding`; loaded when
-    it is first needed; None to refuse both. writable: whether requests may change documents. background: computes missing
-    vectors while no request is active; None to compute none. sync: reads changed files of the
-    served folder; None to read none. files: the documents' files, if they come from a folder.
+    it is first needed; None to refuse both. writable: whether requests may change documents.
+    background: computes missing vectors while no request is active; None to compute none. sync:
+    reads changed files of the served folder; None to read none. files: the documents' files, if
+    they come from a folder.
     """
 
     def __init__(

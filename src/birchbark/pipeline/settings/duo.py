@@ -17,9 +17,9 @@ class Duo:
     """The settings of pairwise re-ranking (duoBERT).
 
     Attributes:
-        duo: The model that compares texts, from `load_duo_scorer`; it joins two texts into one
+        model: The model that compares texts, from `load_duo_scorer`; it joins two texts into one
             input.
-        scorer: Scores the inputs: `duo` again, or a cache in front of it.
+        scorer: Scores the inputs: `model` again, or a cache in front of it.
         depth: k1, the number of best documents that are compared with each other. At least 2.
             Defaults to 10.
         pairwise: How comparisons become one score per document. Defaults to `Pairwise()`: each
@@ -28,7 +28,7 @@ class Duo:
             together. Defaults to None: no limit.
     """
 
-    duo: DuoScorer
+    model: DuoScorer
     scorer: Scorer
     depth: int = defaults.DUO_DEPTH
     pairwise: Pairwise = field(default_factory=Pairwise)
