@@ -115,6 +115,21 @@ def models_on(
     return LoadedModels(threads, wrap_session(session_factory(device) or OnnxSession))
 
 
+def models_of_queries(
+    models: LoadedModels,
+    device: str,
+    threads: int | None,
+    wrap_session: Callable[[SessionFactory], SessionFactory],
+) -> LoadedModels:
+    """Return the models that embed queries, on the CPU like the stored vectors: `models` if there.
+
+    device, threads, wrap_session: those of `models`; see `models_on`.
+    """
+    if device == defaults.DEVICE:
+        return models
+    return models_on(defaults.DEVICE, threads, wrap_session)
+
+
 def make_rankers(
     models: LoadedModels, stages: Sequence[StageOptions], *, auto_int8: bool = False
 ) -> list[Ranker]:
@@ -158,10 +173,8 @@ def open_searcher(
         return dynamic_batcher(session or usual)
 
     models = models_on(device, threads, shared)
-    on_cpu = device == defaults.DEVICE
-    rankers = make_rankers(models, stages, auto_int8=on_cpu)
-    # queries are embedded on the CPU, like the stored vectors
-    searched = models if on_cpu else models_on(defaults.DEVICE, threads, shared)
+    rankers = make_rankers(models, stages, auto_int8=device == defaults.DEVICE)
+    searched = models_of_queries(models, device, threads, shared)
     vector_match, stage = first_stage.make()
     with stored_scores(rankers, scores) as cached:
         remote = elsewhere.rankers if elsewhere else None

@@ -1,4 +1,4 @@
-"""Which options and functions do the commands of `birchbark pairs` share?"""
+"""How do `birchbark pairs` and `birchbark study title-pairs` sample, write and report?"""
 
 from __future__ import annotations
 

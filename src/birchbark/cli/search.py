@@ -17,6 +17,7 @@ from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
     check_threads,
     make_rankers,
+    models_of_queries,
     models_on,
     stored_scores,
     take_ranker,
@@ -104,13 +105,11 @@ def command(
     if not stages:
         check_threads(match)
     models = models_on(device, threads, when_needed)
-    # queries are embedded on the CPU, like the stored vectors
-    on_cpu = device == defaults.DEVICE
-    for_queries = models if on_cpu else models_on(defaults.DEVICE, threads, when_needed)
-    open_searcher = partial(
+    for_queries = models_of_queries(models, device, threads, when_needed)
+    searcher_with = partial(
         Searcher, index, first_stage=stage, vector_match=match, loaded=for_queries
     )
-    searcher = open_searcher(model=())
+    searcher = searcher_with(model=())
     query = searcher.parse(text, literal=literal)
     if match is not None and match.used:
         report_missing_vectors(searcher.index)
@@ -121,10 +120,10 @@ def command(
         else:
             with ThreadPoolExecutor(1) as pool:  # loads what is needed later
                 pool.submit(searcher.search, query, 1)  # compiled code
-                loaded = make_rankers(models, stages, auto_int8=on_cpu)
+                loaded = make_rankers(models, stages, auto_int8=device == defaults.DEVICE)
                 pool.submit(_open_scorers, loaded)
                 with stored_scores(loaded, scores) as rankers:
-                    searcher = open_searcher(model=rankers)
+                    searcher = searcher_with(model=rankers)
                     if budget is not None:
                         searcher.warm_up()
                     loaded_at = time.perf_counter()
