@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from birchbark.cli.index_inspect import verify
+from birchbark.cli.index_inspect import stats
 from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
@@ -296,7 +296,7 @@ def test_a_changed_state_is_told(index: Path) -> None:
     file.write_text(file.read_text().replace("a.txt", "e.txt"))
     with pytest.raises(ArtifactError, match=r"its checksum is wrong.*build the index again"):
         sync(index)
-    shown = CliRunner().invoke(verify, [str(index)])
+    shown = CliRunner().invoke(stats, [str(index), "--verify"])
     assert "its checksum is wrong" in shown.output
 
 
