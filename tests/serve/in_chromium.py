@@ -56,8 +56,13 @@ def ask(page: Any, query: str) -> None:
     page.keyboard.press("Enter")
 
 
-def replace_answers(page: Any, *changes: dict[str, Any], done: bool = True) -> None:
-    """Replace a stream's answers by variants of the final one, one per item of `changes`."""
+def replace_answers(
+    page: Any, *changes: dict[str, Any], done: bool = True, times: int | None = None
+) -> None:
+    """Replace a stream's answers by variants of the final one, one per item of `changes`.
+
+    times: of how many streams; None for all.
+    """
 
     def changed(route: Any) -> None:
         events = route.fetch().text().replace("\r\n", "\n").split("\n\n")
@@ -67,4 +72,4 @@ def replace_answers(page: Any, *changes: dict[str, Any], done: bool = True) -> N
         body = "".join(f"{event}\n\n" for event in events)
         route.fulfill(status=200, content_type="text/event-stream", body=body)
 
-    page.route("**/search/stream", changed)
+    page.route("**/search/stream", changed, times=times)
