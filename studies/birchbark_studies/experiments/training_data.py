@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import InputError
+from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.holdout import split_for_validation
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
@@ -19,6 +20,7 @@ from birchbark.train.config import DataSetConfig, TrainingConfig
 from birchbark.train.read_config import read_training
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Experiment, Recipe
+from birchbark_studies.training_chains import training_files
 from birchbark_studies.workspace import Workspace
 
 PAIRS = (
@@ -83,8 +85,7 @@ class TrainingDataExperiment(Experiment):
     @property
     def files(self) -> tuple[str, ...]:
         """The files of all data sets."""
-        datasets = [data for training in self.configurations.values() for data in training.data]
-        return tuple(dict.fromkeys(file for data in datasets for file in data.files))
+        return training_files([tuple(self.configurations.values())])
 
     @property
     def trainings(self) -> Mapping[str, Any]:
@@ -97,21 +98,23 @@ class TrainingDataExperiment(Experiment):
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Read the pairs of each data set, split them as training does, and count them."""
-        groups, skipped = [], []
+        groups, remarks = [], []
         for training in self.configurations.values():
             by_query = []
             for data in training.data:
                 workspace.progress(f"{_name(data)}: counting pairs")
-                counted, bad = _count(data, workspace.root)
-                by_query.append(counted)
-                if bad:
-                    skipped.append(f" {bad:,} bad records of {data.name} are left out.")
+                intake = data.source.intake()
+                by_query.append(_count(data, workspace.root, intake))
+                if bad := len(intake.skipped):
+                    remarks.append(f" {bad:,} bad records of {_name(data)} are left out.")
+                for text, times in intake.notes.most_common():
+                    remarks.append(f" {_name(data)}: {text} ({times:,} times).")
             groups += _groups(training, by_query)
         note = (
             "Pairs of a query and a text, as training configurations read them. Queries are held "
             "out for validation by a hash of their text. Words are delimited by white space."
         )
-        headings = {"pairs": Heading("Training data", "part", note + "".join(skipped))}
+        headings = {"pairs": Heading("Training data", "part", note + "".join(remarks))}
         return Outcome(build_tables(self.layout(()), headings, {"pairs": groups}), ())
 
 
@@ -119,18 +122,18 @@ def _name(data: DataSetConfig) -> str:
     return data.name if data.chunk is None else f"{data.name}, in parts of {data.chunk} words"
 
 
-def _count(data: DataSetConfig, root: Path) -> tuple[dict[str, tuple[Counts, Counts]], int]:
-    """Return, for each query, its pairs for training and for validation; and the bad records.
+def _count(data: DataSetConfig, root: Path, intake: Intake) -> dict[str, tuple[Counts, Counts]]:
+    """Return, for each query, its pairs for training and for validation.
 
-    They differ if texts are split into chunks to train on.
+    They differ if texts are split into chunks to train on. Bad records and observations go to
+    `intake`.
     """
-    intake = data.source.intake()
     by_query: dict[str, tuple[Counts, Counts]] = defaultdict(lambda: (Counts(), Counts()))
     for pair in data.source.read_pairs(root, parse_segmenter(data.segments), intake):
         trained, whole = by_query[pair.query]
         _add(trained, split_into_chunks([pair], data.chunk))
         _add(whole, [pair])
-    return by_query, len(intake.skipped)
+    return by_query
 
 
 def _add(counts: Counts, pairs: Iterable[Pair]) -> None:

@@ -39,6 +39,7 @@ PAIRS = """qid\tquery\tdocid\ttext\tlabel
 2\tbees\ta\tone two\t0
 3\tbridge\tc\tone two three\t1
 3\tbridge\td\t\t0
+2\tbees\ta\tone two\t0
 """
 
 
@@ -64,12 +65,15 @@ def test_pairs_are_counted_by_their_part(study: SmallStudy) -> None:
         for row in group.rows
     }
     assert figures == {
-        "Tiny: training": [2, 3, 1 / 3, 2.0, 8 / 3],
+        "Tiny: training": [2, 4, 1 / 4, 2.0, 10 / 4],
         "Tiny: validation": [1, 1, 1.0, 1.0, 3.0],
-        "Tiny, in parts of 2 words: training": [2, 5, 3 / 5, 2.0, 8 / 5],
+        "Tiny, in parts of 2 words: training": [2, 6, 3 / 6, 2.0, 10 / 6],
         "Tiny, in parts of 2 words: validation": [1, 1, 1.0, 1.0, 3.0],
     }
-    assert "1 bad records of Tiny" in table.note
+    assert "1 bad records of Tiny are left out." in table.note
+    repeated = "text repeated for its query, with the same relevance (1 times)"
+    assert f"Tiny: {repeated}" in table.note
+    assert f"Tiny, in parts of 2 words: {repeated}" in table.note
     page = (study.root / "out" / "README.md").read_text()
     assert "BM25" not in page
 
