@@ -124,6 +124,9 @@ def test_judged_queries_are_drawn(tmp_path: Path) -> None:
     every = drawn(100, lines)
     assert len(every) == 40
     assert few == [pair for pair in every if pair[0] in queries]
+    (tmp_path / "q.tsv").write_text("other\tbirch\n")
+    with pytest.raises(InputError, match="no judgment belongs to one of these queries"):
+        drawn(3, lines)
     without = dict.fromkeys(("data.queries", "data.qrels", "data.highest"))
     with pytest.raises(InputError, match="limit: unknown key"):
         loaded(tmp_path, **{**settings_of, **without, "data.limit": 1})

@@ -49,7 +49,7 @@ def read_queries(
             its language in front if it has one (`en-title`). Of JSON objects and rows, fields; the
             first of `text`, `query`, `title` and `question` by default. Default `("title",)`.
         encoding: The encoding of the file. Default `utf-8`.
-        query_ids: The ids of the queries that are kept. Default None: all.
+        query_ids: The ids of the queries that are kept, maybe none. Default None: all.
 
     Raises:
         InputError: If a line or topic cannot be read, an id is invalid or repeated, a text or topic
@@ -59,8 +59,12 @@ def read_queries(
     path = Path(path)
     located = _located(path, names_of(topic_fields, "topic field"), encoding)
     if query_ids is not None:
-        located = ((where, query) for where, query in located if query.query_id in query_ids)
-    return _checked(located, path)
+        return _checked(item for item in located if item[1].query_id in query_ids)
+    queries = _checked(located)
+    if not queries:
+        wanted = f"lines of id TAB text, JSON objects, or the elements {', '.join(RECORDS)}"
+        raise InputError("no queries", where=str(path), wanted=wanted)
+    return queries
 
 
 def _located(path: Path, fields: tuple[str, ...], encoding: str) -> Iterable[tuple[str, Query]]:
@@ -84,7 +88,7 @@ def _located(path: Path, fields: tuple[str, ...], encoding: str) -> Iterable[tup
     return parse_lines(_without_header(lines), path, parse, intake)
 
 
-def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
+def _checked(located: Iterable[tuple[str, Query]]) -> list[Query]:
     queries: dict[str, Query] = {}
     for location, query in located:
         if query.query_id in queries:
@@ -96,9 +100,6 @@ def _checked(located: Iterable[tuple[str, Query]], path: Path) -> list[Query]:
         if not query.query_id or re.search(r"\s", query.query_id):
             raise InputError("query id is empty or contains white space", where=location)
         queries[query.query_id] = query
-    if not queries:
-        wanted = f"lines of id TAB text, JSON objects, or the elements {', '.join(RECORDS)}"
-        raise InputError("no queries", where=str(path), wanted=wanted)
     return list(queries.values())
 
 
