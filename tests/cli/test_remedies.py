@@ -73,7 +73,8 @@ def test_an_unknown_option_may_be_a_text_or_a_key(
     with pytest.raises(SystemExit):
         main()
     errors = capsys.readouterr().err
-    _, _, advice = errors.partition("No such option")
+    _, found, advice = errors.partition("No such option")
+    assert found
     assert (advice.count("\n") == 2) == bool(told)  # a line after the error's
     assert told in advice
 
