@@ -71,9 +71,10 @@ class BirchbarkRetriever:
         """
         top = self.top_k if top_k is None else top_k
         found = found_passages(self._opened(), query, top, self.budget)
-        return {
-            "documents": [Document(content=o.text, meta=o.metadata, score=o.score) for o in found]
-        }
+        documents = [
+            Document(content=one.text, meta=one.metadata, score=one.score) for one in found
+        ]
+        return {"documents": documents}
 
     def _opened(self) -> Searcher:
         if self._searcher is None:

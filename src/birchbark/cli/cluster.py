@@ -89,10 +89,9 @@ def command(
     """Run COMMAND on a ray cluster: `retrieve`, `rerank`, `study run` or `serve`.
 
     It writes the runs and reports that COMMAND alone would write, on the CPU byte for byte, but no
-    metadata of runs. All nodes must see
-    the working directory and all files at the same paths. If a node is lost, other nodes run
-    its shards. If the command ends early, the same command runs the remaining shards; with
-    --scores, they reuse the stored scores.
+    metadata of runs. All nodes must see the working directory and all files at the same paths. If a
+    node is lost, other nodes run its shards. If the command ends early, the same command runs the
+    remaining shards; with --scores, they reuse the stored scores.
 
     The models of a study are trained on the cluster; then this machine ranks and writes the report.
 

@@ -33,10 +33,9 @@ def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
 
 
 def for_unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str:
-    """Return a line with the key that is meant, the commands that have the option, or about texts.
+    """Return a line that names the key that is meant, or the commands that have the option.
 
-    It is empty if there is no such key and no such command, and if the command takes no text or the
-    option seems to be misspelt.
+    Otherwise it says how a text is given that begins with a dash; it is empty if none of this fits.
     """
     if key := _ranker_key(error):
         return f"{error.option_name} is a key of the ranker: --set {key}=VALUE\n"
