@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.errors import InputError
-from birchbark.pairs.holdout import held_out_ids, held_out_queries
+from birchbark.pairs.holdout import held_out_ids, held_out_queries, split_for_validation
 
 QUERIES = st.dictionaries(
     st.text("abcd", min_size=1, max_size=3), st.text("xy \t", min_size=1, max_size=3)
@@ -62,3 +62,16 @@ def test_a_side_without_queries_is_refused() -> None:
     """Both files must have queries."""
     with pytest.raises(InputError, match="found 0 of 2 queries held out"):
         held_out_ids({"1": "a", "2": "b"}, 0.001)
+
+
+def test_unused_queries_are_on_no_side() -> None:
+    """They are neither trained nor validated on, and take no place among those validated on."""
+    queries = [f"query {n}" for n in range(60)]
+    held_out = held_out_queries(queries, 0.2)
+    never = [f" {held_out[0]}", next(query for query in queries if query not in held_out)]
+    [(trained, validated)] = split_for_validation([queries], [0.2], [3], never)
+    chosen = [
+        {q for q, is_chosen in zip(queries, mask, strict=True) if is_chosen}
+        for mask in (trained, validated)
+    ]
+    assert chosen == [set(queries) - set(held_out) - {never[1]}, set(held_out[1:4])]

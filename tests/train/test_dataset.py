@@ -345,3 +345,36 @@ def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> No
         assert any("queries are held out, but not used for validation" in line for line in logged)
         seen.append(list(one.heldout_pairs.pairs.queries))
     assert seen[0] == seen[1]
+
+
+def test_held_out_queries_are_used_by_no_data_set(tmp_path: Path) -> None:
+    """All of a file, or those of one fold; a file that is not there is told before any work."""
+    pairs = some_pairs(12)
+    write_pairs(tmp_path / "pairs.tsv", pairs)
+    texts = list(dict.fromkeys(pair.query for pair in pairs))
+    lines = [f"q{number}\t{text}\n" for number, text in enumerate(texts[:6])]
+    (tmp_path / "test.tsv").write_text("".join(lines))
+    (tmp_path / "folds.json").write_text('[["q0", "q1"], ["q2", "q3", "q4", "q5"]]')
+    base = write_bert(tmp_path / "base", labels=1)
+    tokenizer = CheckpointTokenizer(open_any_head(base, "base"))
+
+    def used(held_out: dict[str, object] | None) -> set[str]:
+        values = settings(base, {"data.validation": 0.3})
+        values |= {"held_out": held_out} if held_out else {}
+        training = read_training(values, tmp_path / "tiny.toml")
+        [data] = load_datasets(training, tmp_path, tokenizer, print, tmp_path / "tokens")
+        assert [facts["name"] for facts in data.facts.get("held_out", ())] == list(
+            training.held_out.files if training.held_out else ()
+        )
+        return {*data.training_pairs.pairs.queries, *data.heldout_pairs.pairs.queries}
+
+    assert used(None) == set(texts)
+    assert used({"queries": "test.tsv"}) == set(texts[6:])
+    fold = {"queries": "test.tsv", "folds": "folds.json", "fold": 2}
+    assert used(fold) == {*texts[:2], *texts[6:]}
+    with pytest.raises(InputError, match=r"held_out.fold: .*wanted 1 to 2.*found 3|no such fold"):
+        used({**fold, "fold": 3})
+    with pytest.raises(InputError, match="fold"):
+        used({"queries": "test.tsv", "folds": "folds.json"})
+    with pytest.raises(InputError, match=r"absent.tsv"):
+        used({"queries": "absent.tsv"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,10 @@ def held_out_ids(queries: Mapping[str, str], share: float) -> frozenset[str]:
 
 
 def split_for_validation(
-    sets: Sequence[Sequence[str]], shares: Sequence[float], max_queries: Sequence[int | None]
+    sets: Sequence[Sequence[str]],
+    shares: Sequence[float],
+    max_queries: Sequence[int | None],
+    unused: Collection[str] = (),
 ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Return for each data set which of its queries to train on, and which to validate on.
 
@@ -54,13 +57,16 @@ def split_for_validation(
     only in white space count as the same query.
     sets: the queries of each data set. shares: the share of held-out queries of each data set.
     max_queries: the number of held-out queries of each data set that are used for validation; None
-    for all.
+    for all. unused: texts of queries that are used for neither.
     """
+    never = set(map(_normalised, unused))
     held_out = [
-        held_out_queries(queries, share) if share else []
+        held_out_queries((q for q in queries if _normalised(q) not in never), share)
+        if share
+        else []
         for queries, share in zip(sets, shares, strict=True)
     ]
-    in_any_set = {_normalised(query) for queries in held_out for query in queries}
+    in_any_set = never.union(_normalised(query) for queries in held_out for query in queries)
     splits = []
     for queries, held, limit in zip(sets, held_out, max_queries, strict=True):
         validated = set(held[:limit])

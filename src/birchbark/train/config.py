@@ -111,6 +111,27 @@ class DataSetConfig:
         return tuple(term.teacher for term in self.loss_terms if term.teacher)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldOutQueries:
+    """Queries from which no data set learns, and on which none validates.
+
+    They are recognised by their texts.
+
+    queries: the file of queries, relative to the data root.
+    folds: a file of folds, relative to the data root; empty to hold out all queries.
+    fold: the number of the fold, from 1, whose queries are held out; None without folds.
+    """
+
+    queries: str
+    folds: str
+    fold: int | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the files."""
+        return tuple(filter(None, (self.queries, self.folds)))
+
+
 FP32, TF32, BF16, AUTO = "fp32", "tf32", "bf16", "auto"  # precisions
 
 
@@ -211,6 +232,7 @@ class TrainingConfig:
     distillation: settings for distilling hidden states; None without it.
     masking: settings for masked language modelling; None if the model is trained to rank.
     mining: settings for mining negatives; None if those of the files are used.
+    held_out: queries that are kept for evaluation; None for none.
     values: the contents of the file, without its grid.
     """
 
@@ -227,12 +249,19 @@ class TrainingConfig:
     distillation: HiddenStateSettings | None
     masking: Masking | None
     mining: MiningSettings | None
+    held_out: HeldOutQueries | None
     values: Mapping[str, Any]
 
     def with_precision(self, precision: str) -> TrainingConfig:
         """Return a copy whose schedule has this precision."""
         values = {**self.values, "schedule": {**self.values["schedule"], "precision": precision}}
         return replace(self, schedule=replace(self.schedule, precision=precision), values=values)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of all files, relative to the data root."""
+        held_out = self.held_out.files if self.held_out else ()
+        return tuple(dict.fromkeys([*(f for data in self.data for f in data.files), *held_out]))
 
     @property
     def kind(self) -> str:

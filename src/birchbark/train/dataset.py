@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from birchbark import defaults
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import KnownFiles, data_path
+from birchbark.collection.folds import read_folds
 from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.pairs.blocks import in_blocks
 from birchbark.pairs.holdout import split_for_validation
@@ -72,13 +74,15 @@ def load_datasets(
     unless they are skipped, for a data set without pairs to train on, and if each document has a
     single passage although the model is PARADE; ArtifactError if stored token ids are damaged.
     """
+    unused = _held_out_texts(training, root)
     files = KnownFiles(tokens / FILES)
     prepared = [
         _prepare(config, training, root, tokenizer, tokens, files, log) for config in training.data
     ]
     queries = [whole.table.queries for whole, _ in prepared]
     shares = [config.validation for config in training.data]
-    splits = split_for_validation(queries, shares, [c.validation_queries for c in training.data])
+    limits = [config.validation_queries for config in training.data]
+    splits = split_for_validation(queries, shares, limits, unused)
     datasets = []
     for config, (whole, chunks), split in zip(training.data, prepared, splits, strict=True):
         if not split[0].any():
@@ -96,20 +100,46 @@ def load_datasets(
             for pairs, chosen in zip((chunks, whole), split, strict=True)
         )
         used = len(training_pairs.pairs.queries) + len(heldout_pairs.pairs.queries)
-        unused = len(whole.table.queries) - used
+        left_aside = len(whole.table.queries) - used
         _check_passages(training, config, training_pairs.pairs)
-        facts = _source_facts(config, root, files) | {
-            "skipped": whole.skipped,
-            "queries_left_aside": unused,
-            "learnt": _logged(config.name, training_pairs, training.max_length, "train", log),
-            "held": _logged(config.name, heldout_pairs, training.max_length, "validate", log),
-        }
-        _log_skipped(config.name, whole, unused, log)
+        facts = (
+            _source_facts(config, root, files)
+            | _held_out_facts(training, root, files)
+            | {
+                "skipped": whole.skipped,
+                "queries_left_aside": left_aside,
+                "learnt": _logged(config.name, training_pairs, training.max_length, "train", log),
+                "held": _logged(config.name, heldout_pairs, training.max_length, "validate", log),
+            }
+        )
+        _log_skipped(config.name, whole, left_aside, log)
         targets = (training_pairs.pairs.grades,) * len(config.loss_terms)
         datasets.append(
             TokenisedDataSet(config, training_pairs, targets, heldout_pairs, chunks.folder, facts)
         )
     return datasets
+
+
+def _held_out_texts(training: TrainingConfig, root: Path) -> list[str]:
+    """Return the texts of the queries that no data set may use.
+
+    Raises InputError if there is no such fold.
+    """
+    held_out = training.held_out
+    if held_out is None:
+        return []
+    queries = {q.query_id: q.text for q in read_queries(data_path(root, held_out.queries))}
+    if held_out.fold is None:
+        return list(queries.values())
+    folds = read_folds(data_path(root, held_out.folds), queries)
+    if held_out.fold > len(folds):
+        raise InputError(
+            "no such fold",
+            where=f"{training.path}: held_out.fold",
+            wanted=f"1 to {len(folds)}, as in {held_out.folds}",
+            found=str(held_out.fold),
+        )
+    return [queries[query_id] for query_id in folds[held_out.fold - 1] if query_id in queries]
 
 
 def _prepare(
@@ -167,11 +197,21 @@ def _pairs(
 
 
 def _source_facts(config: DataSetConfig, root: Path, known: KnownFiles) -> dict[str, object]:
-    files = [
-        {"name": Path(name).name, "sha256": known.fingerprint(data_path(root, name))}
-        for name in config.files
-    ]
+    files = _file_facts(config.files, root, known)
     return {"name": config.name, "licence": config.licence, "files": files, "teachers": []}
+
+
+def _held_out_facts(training: TrainingConfig, root: Path, known: KnownFiles) -> dict[str, object]:
+    if training.held_out is None:
+        return {}
+    return {"held_out": _file_facts(training.held_out.files, root, known)}
+
+
+def _file_facts(names: Iterable[str], root: Path, known: KnownFiles) -> list[dict[str, str]]:
+    return [
+        {"name": Path(name).name, "sha256": known.fingerprint(data_path(root, name))}
+        for name in names
+    ]
 
 
 def _layout(training: TrainingConfig) -> InputLayout:

@@ -23,6 +23,7 @@ from birchbark.train.config import (
     KINDS,
     TF32,
     DataSetConfig,
+    HeldOutQueries,
     LossTerm,
     MiningSettings,
     Schedule,
@@ -79,6 +80,7 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
         distillation=distillation,
         masking=masking,
         mining=_read(top.section("mining"), _mining) if "mining" in top.keys else None,
+        held_out=_read(top.section("held_out"), _held_out) if "held_out" in top.keys else None,
         values={key: value for key, value in values.items() if key != "kind"},
     )
     top.reject_unknown_keys()
@@ -120,6 +122,12 @@ def _mining(section: Section) -> MiningSettings:
         section.integer("keep", None, minimum=1),
         section.number("margin", 0.0),
     )
+
+
+def _held_out(section: Section) -> HeldOutQueries:
+    folds = section.text("folds", "")
+    fold = section.integer("fold", minimum=1) if folds else None
+    return HeldOutQueries(section.text("queries"), folds, fold)
 
 
 def _initialisation(section: Section) -> Initialisation:
