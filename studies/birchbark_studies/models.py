@@ -20,6 +20,7 @@ from birchbark_studies.training_chains import (
     train_all,
     training_files,
     with_seeds,
+    without_fold,
 )
 from birchbark_studies.training_tables import COLUMNS, training_plots, training_table
 from birchbark_studies.workspace import Workspace
@@ -32,17 +33,20 @@ class Models:
     Attributes:
         by_name: Name → model name or directory, or the training runs that make it.
         seeds: The seeds with which each model is trained; empty for the seed of its settings.
+        folds: The number of folds for each of which a model is trained on the other folds; 0 for
+            none.
         by_variant: Name in the tables → the names of its models, one for each of `seeds`.
     """
 
     by_name: Mapping[str, str | Chain]
     seeds: tuple[int, ...] = ()
+    folds: int = 0
     by_variant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, section: Section, seeds: tuple[int, ...] = ()) -> Models:
-        """Read a table of models from a recipe; see `read_models`. seeds: as above."""
-        return cls({}, seeds).adding(read_models(section))
+    def read(cls, section: Section, seeds: tuple[int, ...] = (), folds: int = 0) -> Models:
+        """Read a table of models from a recipe; see `read_models`. seeds, folds: as above."""
+        return cls({}, seeds, folds).adding(read_models(section))
 
     def adding(self, models: Mapping[str, str | Chain]) -> Models:
         """Return these and further models, of which those that are trained have all seeds."""
@@ -64,8 +68,21 @@ class Models:
 
     @property
     def chains(self) -> dict[str, Chain]:
-        """The models that the study trains."""
-        return {name: chain for name, chain in self.by_name.items() if not isinstance(chain, str)}
+        """The models that the study trains, each fold's by itself."""
+        trained = {name: c for name, c in self.by_name.items() if not isinstance(c, str)}
+        if not self.folds:
+            return trained
+        return {
+            part: without_fold(chain, fold)
+            for name, chain in trained.items()
+            for fold, part in enumerate(self.parts(name), 1)
+        }
+
+    def parts(self, name: str) -> tuple[str, ...]:
+        """Return what the model called `name` consists of: itself, or a model for each fold."""
+        if name in self.existing or not self.folds:
+            return (name,)
+        return tuple(f"{name}, fold {fold}" for fold in range(1, self.folds + 1))
 
     @property
     def variant_of(self) -> dict[str, str]:
@@ -114,11 +131,12 @@ class PreparedModels:
 
     @property
     def paths(self) -> dict[str, str]:
-        """Map each name to a model name or path, in the order of the recipe."""
-        existing = self.models.existing
+        """Map each name, and that of each fold's model, to a model name or path, in order."""
+        existing, parts = self.models.existing, map(self.models.parts, self.models.by_name)
         return {
             name: existing[name] if name in existing else str(self.trained[name].model)
-            for name in self.models.by_name
+            for names in parts
+            for name in names
         }
 
     @property
@@ -128,8 +146,9 @@ class PreparedModels:
 
     @property
     def _plotted(self) -> dict[str, TrainedModel]:
-        """Map each name in the tables to its trained model, that of the first seed."""
-        first = {name: self.models.of(name)[0] for name in self.models.shown}
+        """Map each name in the tables to its trained model, that of the first seed and fold."""
+        models = self.models
+        first = {name: models.parts(models.of(name)[0])[0] for name in models.shown}
         return {name: self.trained[model] for name, model in first.items() if model in self.trained}
 
     def outcome(

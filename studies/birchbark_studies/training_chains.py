@@ -78,6 +78,12 @@ def with_seeds(name: str, chain: Chain, seeds: Sequence[int]) -> dict[str, Chain
     }
 
 
+def without_fold(chain: Chain, fold: int) -> Chain:
+    """Return the chain whose last training run does not learn from a fold (from 1)."""
+    *earlier, last = chain
+    return (*earlier, read_with_settings(last.values, {"held_out.fold": fold}, last.path))
+
+
 def base_models(chains: Iterable[Chain]) -> tuple[str, ...]:
     """Return the models that must exist before training: each chain's first base, and teachers."""
     models: list[str] = []
@@ -89,8 +95,8 @@ def base_models(chains: Iterable[Chain]) -> tuple[str, ...]:
 
 def training_files(chains: Iterable[Chain]) -> tuple[str, ...]:
     """Return the paths, relative to the data root, of all data that the chains train on."""
-    datasets = [dataset for chain in chains for training in chain for dataset in training.data]
-    return tuple(dict.fromkeys(file for dataset in datasets for file in dataset.files))
+    trainings = [training for chain in chains for training in chain]
+    return tuple(dict.fromkeys(file for training in trainings for file in training.files))
 
 
 def independent(chains: Mapping[str, Chain]) -> list[dict[str, Chain]]:
@@ -159,7 +165,7 @@ def _settings(chain: Chain) -> Mapping[str, Any]:
 
 def _digest(training: TrainingConfig, workspace: Workspace) -> str:
     """Hash everything that determines the trained model."""
-    files = [data_path(workspace.root, name) for data in training.data for name in data.files]
+    files = [data_path(workspace.root, name) for name in training.files]
     parts = [
         training.values,
         [data_fingerprint(file) for file in files],

@@ -151,6 +151,8 @@ def _shrunk(name: str, value: Any) -> Any:
         return value
     if name in ("epochs", "timed"):
         return 1
+    if name == "by_fold":
+        return 2
     if name in ("steps", "warmup", "every", "save_every"):
         return min(value, 2)
     sizes = {"hidden": SIZES, "intermediate": SIZES, "heads": HEADS, "take": {}}.get(name)

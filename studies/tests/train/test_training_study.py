@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tiny_trainings import settings, some_pairs, toml, write_pairs
 
+from birchbark.collection.documents import read_collection
+from birchbark.collection.parsing.intake import Intake
+from birchbark.combine.aggregate import Max
+from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.index.build_index import Schema, build_index
+from birchbark.pipeline.rerank import rerank
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.records import Query, Run
+from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
 from birchbark.section import Section
+from birchbark.segment.by_name import parse_segmenter
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.run import run_study
 from conftest import write_bert
@@ -128,3 +140,76 @@ def test_invalid_variants(recipe: Path, old: str, new: str, message: str) -> Non
     recipe.write_text((RECIPE + COLLECTION).replace(old, new))
     with pytest.raises(InputError, match=message):
         read_recipe(recipe)
+
+
+BY_FOLD = {"queries": "q.tsv", "folds": "folds.json", "fold": 1}
+
+
+@pytest.fixture
+def recipe_by_fold(recipe: Path) -> Path:
+    """Let the models learn from the collection's queries, by fold."""
+    root = recipe.parent
+    (root / "folds.json").write_text('[["1"], ["2"]]')
+    pairs = some_pairs(8)
+    asked = {"q0": "birch river", "q1": "iron engine"}
+    write_pairs(
+        root / "pairs.tsv", [replace(p, query=asked.get(p.query_id, p.query)) for p in pairs]
+    )
+    changes = {"held_out": BY_FOLD, "data.validation": None}
+    (root / "tiny.toml").write_text(toml(settings(str(root / "base"), changes)))
+    text = (RECIPE + COLLECTION).replace("[training]", "[training]\nby_fold = 2")
+    recipe.write_text(text.replace("folds = 2", "best = [1]") + 'folds = "folds.json"\n')
+    return recipe
+
+
+def test_a_model_of_each_fold_learns_from_the_others(recipe_by_fold: Path) -> None:
+    """A query's documents have the scores of the model that has not learnt from it."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    from birchbark.train.read_config import read_training
+    from birchbark.train.training import train
+
+    root, read = recipe_by_fold.parent, read_recipe(recipe_by_fold)
+    assert {"folds.json", "q.tsv", "pairs.tsv"} <= set(read.files)
+    outcome = run_study(read, root, root / "out")
+    parts = [f"{name}, fold {n}" for name in ("one layer", "head / alone") for n in (1, 2)]
+    assert [row.name for row in outcome.tables[0].groups[0].rows] == parts
+    shown = {table.name: [row.name for row in table.groups[0].rows] for table in outcome.tables}
+    rows = ["one layer", "one layer, alone", "head / alone", "head / alone, alone"]
+    assert shown["evidence"] == ["BM25", *rows]
+    documents = read_collection(str(root / "docs.jsonl"), Intake())
+    index = build_index(documents, root / "ix", Schema("english"))
+    for fold, query in enumerate((Query("1", "birch river"), Query("2", "iron engine")), 1):
+        changes = {"held_out": {**BY_FOLD, "fold": fold}, "data.validation": None}
+        values = settings(str(root / "base"), {**changes, "model.layers": 1})
+        train(read_training(values, root / "tiny.toml"), root, root / f"fold-{fold}")
+        scorer = load_scorer(str(root / f"fold-{fold}" / "model"))
+        sentences = parse_segmenter("sentences")
+        ranker = Ranker(scorer, sentences, Max(), Interpolation(0.0), depth=2)
+        ranked = outcome.runs["Tiny.BM25"].rankings[query.query_id]
+        first = Run({query.query_id: ranked})
+        alone = rerank(IndexEngine(index), first, [query], ranker).rankings[query.query_id]
+        ranking = outcome.runs["Tiny.one layer, alone"].rankings[query.query_id]
+        assert ranking.doc_ids == alone.doc_ids
+        np.testing.assert_allclose(ranking.scores, alone.scores, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("recipe.toml", "by_fold = 2", "by_fold = 3", r"wrong number of folds.*found 3"),
+        ("recipe.toml", 'folds = "folds.json"', "", "need one collection, with folds"),
+        ("tiny.toml", "folds.json", "more.json", r"does not hold out the folds.*found .*more.json"),
+        ("folds.json", '[["1"], ["2"]]', '[["1"]]', "in no fold"),
+    ],
+)
+def test_folds_that_do_not_fit_are_refused(
+    recipe_by_fold: Path, file: str, old: str, new: str, message: str
+) -> None:
+    """Nothing is trained, since a model would rank queries that it has learnt from."""
+    path = recipe_by_fold if file == "recipe.toml" else recipe_by_fold.parent / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    (recipe_by_fold.parent / "more.json").write_text('[["1"], ["2"]]')
+    with pytest.raises(InputError, match=message):
+        run_study(read_recipe(recipe_by_fold), recipe_by_fold.parent, recipe_by_fold.parent / "out")
+    assert not list(recipe_by_fold.parent.rglob("curve.jsonl"))

@@ -7,7 +7,7 @@ other w_i are tuned on the other folds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from birchbark import InputError
@@ -68,6 +68,7 @@ class EvidenceExperiment(Experiment):
         settings = self.settings
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
+        self._check_folds(recipe, collections)
         for name, model in settings.compared.existing.items():
             with workspace.scorer(model, settings.precision) as scorer:
                 for collection in collections:
@@ -108,6 +109,32 @@ class EvidenceExperiment(Experiment):
             workspace.progress(
                 f"note: {collection.name}: {name} reads the first {limit} tokens of queries; "
                 f"{cut_queries:,} are longer"
+            )
+
+    def _check_folds(self, recipe: Recipe, collections: Sequence[TestCollection]) -> None:
+        """Raise InputError unless models by fold leave out the folds of the only collection."""
+        compared, where = self.settings.compared, f"{recipe.path}: training.by_fold"
+        if not compared.folds:
+            return
+        if len(collections) > 1 or collections[0].folds is None:
+            raise InputError("models by fold need one collection, with folds", where=where)
+        [collection] = collections
+        files, folds = collection.files, collection.folds or ()
+        for chain in compared.chains.values():
+            held_out = chain[-1].held_out
+            if held_out is None or held_out.files != (files.queries, files.folds):
+                raise InputError(
+                    f"{chain[-1].path.name} does not hold out the folds of {collection.name}",
+                    where=where,
+                    wanted=f"held_out: queries = {files.queries!r}, folds = {files.folds!r}",
+                    found=", ".join(held_out.files) if held_out else "nothing held out",
+                )
+        if len(folds) != compared.folds:
+            raise InputError(
+                "wrong number of folds",
+                where=where,
+                wanted=f"{len(folds)}, as in {files.folds}",
+                found=str(compared.folds),
             )
 
     def _check_collections(self, recipe: Recipe) -> None:

@@ -57,7 +57,7 @@ def rank_by_evidence(
     workspace: Workspace,
     collection: TestCollection,
 ) -> EvidenceRuns:
-    """Rank one collection. models: name → model name or path.
+    """Rank one collection. models: name of a model, or of a fold's model → model name or path.
 
     Raises InputError if segments are to be pruned for a model that scores whole documents.
     """
@@ -81,18 +81,43 @@ def rank_by_evidence(
         if name in settings.scores:
             scores = read_candidate_scores(settings, name, workspace, collection, first)
         else:
-            segments = settings.segments_of.get(collection.name, settings.segments)
-            workspace.progress(f"{collection.name}: {name} scores {segments}")
-            with workspace.scorer(models[name], settings.precision) as scorer:
-                scores_documents = scorer.width > 1
-                if scores_documents and settings.pruned:
-                    raise InputError(f"{name} scores whole documents: segments cannot be pruned")
-                scores = score_candidates(settings, scorer, index(), collection, first)
+            segments, scores = (
+                settings.segments_of.get(collection.name, settings.segments),
+                EvidenceScores(),
+            )
+            for part, queries in _parts(settings, name, recipe, collection).items():
+                workspace.progress(f"{collection.name}: {part} scores {segments}")
+                with workspace.scorer(models[part], settings.precision) as scorer:
+                    scores_documents = scorer.width > 1
+                    if scores_documents and settings.pruned:
+                        raise InputError(
+                            f"{name} scores whole documents: segments cannot be pruned"
+                        )
+                    scores.add(
+                        score_candidates(settings, scorer, index(), collection, first, queries)
+                    )
         ranked.rows[name] = settings.rows_with_first_stage(name, scores_documents)
         if name in map(settings.first_seed, settings.topics):
             ranked.best[name] = scores.best
         _combine(settings, name, scores_documents, scores, ranked, recipe, collection)
     return ranked
+
+
+def _parts(
+    settings: EvidenceSettings, name: str, recipe: Recipe, collection: TestCollection
+) -> dict[str, list[Query]]:
+    """Map each part of a model to the queries for which it scores documents.
+
+    A fold's model scores those of this fold, from which it has not learnt.
+    """
+    parts = settings.compared.parts(name)
+    if len(parts) == 1:
+        return {name: list(collection.queries)}
+    folds = collection.folds_or_random(settings.folds, recipe.seed)
+    return {
+        part: [query for query in collection.queries if query.query_id in fold]
+        for part, fold in zip(parts, map(frozenset, folds), strict=True)
+    }
 
 
 def _combine(

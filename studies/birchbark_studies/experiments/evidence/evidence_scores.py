@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -35,7 +35,7 @@ Best = tuple[tuple[float, str], ...]  # scores and texts of a document's segment
 
 @dataclass(frozen=True, slots=True)
 class EvidenceScores:
-    """The scores from one model or file.
+    """The scores from one model or file, or from the models of several folds.
 
     Attributes:
         components: query_id → candidates, with first-stage and segment scores to combine.
@@ -49,6 +49,14 @@ class EvidenceScores:
     pruned: dict[str, Candidates] = field(default_factory=dict)
     best: dict[str, Mapping[str, Best]] = field(default_factory=dict)
 
+    def add(self, other: EvidenceScores) -> None:
+        """Add the scores for other queries."""
+        self.components.update(other.components)
+        self.pruned.update(other.pruned)
+        self.best.update(other.best)
+        for aggregation, components in other.aggregated.items():
+            self.aggregated.setdefault(aggregation, {}).update(components)
+
 
 def score_candidates(
     settings: EvidenceSettings,
@@ -56,12 +64,13 @@ def score_candidates(
     index: Index,
     collection: TestCollection,
     first: Run,
+    queries: Iterable[Query],
 ) -> EvidenceScores:
     """Score the candidates of each query with a model. Queries without candidates are left out."""
     ranker = _ranker(settings, collection.name, scorer)
     readers = RankerReaders(IndexEngine(index), ranker)
     count, scores = settings.max_segments, EvidenceScores()
-    for query in collection.queries:
+    for query in queries:
         ranking = first.rankings.get(query.query_id, Ranking.of([], []))
         candidates = ranking.head(ranker.depth)
         if not len(candidates):

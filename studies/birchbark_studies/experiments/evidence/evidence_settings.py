@@ -158,6 +158,8 @@ class EvidenceSettings:
                 wanted=f"one of {', '.join(models)}",
                 found=unknown[0],
             )
+        if self.topics and self.compared.folds:
+            raise InputError("topics cannot be shown of models by fold")
         if self.topics_baseline and not self.topics:
             raise InputError("topics_baseline has no effect without topics")
         if self.topics_baseline and not self.without_first_stage:

@@ -15,9 +15,10 @@ def read_trainings(section: Section) -> EvidenceExperiment:
     """Read the table [training] of a recipe: an evidence study that trains its models.
 
     For the keys config, settings, variants and models see `read_models_and_variants`; the table
-    evidence holds the `EvidenceSettings`. Raises InputError if there are no variants.
+    evidence holds the `EvidenceSettings`, by_fold is the number of folds for each of which a model
+    learns from the others. Raises InputError if there are no variants.
     """
-    models = read_models_and_variants(section)
+    models = read_models_and_variants(section, section.integer("by_fold", 0, minimum=2))
     if not models.chains:
         raise InputError("no variants", where=section.where("variants"))
     settings = EvidenceSettings.read_for(models, section.section("evidence", {}))
@@ -25,7 +26,7 @@ def read_trainings(section: Section) -> EvidenceExperiment:
     return EvidenceExperiment(settings)
 
 
-def read_models_and_variants(section: Section) -> Models:
+def read_models_and_variants(section: Section, folds: int = 0) -> Models:
     """Read the models of a recipe: those that exist, and the training runs that make the others.
 
     These keys of `section` are read:
@@ -35,9 +36,11 @@ def read_models_and_variants(section: Section) -> Models:
     variants: tables with a name and further settings.
     models: other models to compare; see `read_models`.
     seeds: the seeds with which each model is trained, the last run of several.
+
+    folds: the number of folds by which each model is trained; see `Models`.
     """
     seeds = section.integers("seeds", (), minimum=0)
-    models = Models.read(section.section("models", {}), seeds)
+    models = Models.read(section.section("models", {}), seeds, folds)
     if "config" not in section.keys:
         return models
     *earlier, path = (section.path.parent / name for name in section.text_or_texts("config"))
