@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make the training pairs for the studies of passages, with negatives that BM25 ranks high: questions asked
-# of Bing with the passages of MS MARCO that answer them, SciFact's training claims, and questions about
-# long articles. Takes a minute on two cores. Questions for evaluation are written to separate files;
-# no question is in both sets.
+# of Bing with the passages of MS MARCO that answer them, and windows of TIME's articles with its queries.
+# Takes a minute on two cores. Bing's questions for evaluation are written to separate files; no question is
+# in both sets. TIME's queries are divided into five folds, each of which training can hold out.
 # Run: bash studies/birchbark_studies/training/passages/pool.sh ../shared/data passages-pool; then the studies with
 # --data passages-pool.
 set -euo pipefail
@@ -11,12 +11,10 @@ mkdir -p "$work"
 # Link all data, so that one folder serves training and studies.
 for path in "$data"/*/; do ln -sfn "$(realpath "$path")" "$work/$(basename "$path")"; done
 
-# Two of SciFact's training claims are also test claims.
-grep -vP '^(871|1291)\t' "$data/scifact/queries.train.tsv" > "$work/scifact.queries.tsv"
-awk 'NR % 24 == 3' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.queries.tsv"
-awk 'NR % 96 == 13' "$data/cmuqa-long/queries.tsv" > "$work/cmuqa.test.tsv" # not trained on by the default model
-awk 'NR == FNR { queries[$1]; next } $1 in queries' "$work/cmuqa.test.tsv" "$data/cmuqa-long/qrels.txt" \
-  > "$work/cmuqa.test.qrels.txt"
+# Every fifth query is in the same fold.
+awk -F'\t' '{ fold[NR % 5] = fold[NR % 5] (NR > 5 ? ", " : "") "\"" $1 "\"" }
+  END { printf "["; for (n = 0; n < 5; n++) printf "%s[%s]", (n ? ", " : ""), fold[n]; print "]" }' \
+  "$data/time/queries.tsv" > "$work/time.folds.json"
 
 # Every twentieth question of Bing is for evaluation.
 zcat "$data/qa/msmarco-dev/passages.jsonl.gz" > "$work/bing.passages.jsonl"
@@ -25,23 +23,14 @@ awk 'NR % 20 != 7' "$data/qa/msmarco-dev/queries.tsv" > "$work/bing.queries.tsv"
 awk '{ print $1, $2, $3, ($4 < 1 ? 0 : $4) }' "$data/qa/msmarco-dev/qrels.txt" > "$work/bing.qrels"
 awk 'NR == FNR { queries[$1]; next } $1 in queries' "$work/bing.test.tsv" "$work/bing.qrels" > "$work/bing.test.qrels"
 
-pairs() { # NAME COLLECTION QRELS OPTION...
-  local name=$1 collection=$2 qrels=$3
-  shift 3
-  birchbark pairs "$collection" --queries "$work/$name.queries.tsv" --qrels "$qrels" \
-    --run "$work/$name.run" "$@"
-}
-for name in bing scifact cmuqa; do
-  case $name in
-    bing) collection=$work/bing.passages.jsonl ;;
-    scifact) collection=$data/scifact/corpus.jsonl qrels=$data/scifact/qrels.train.txt ;;
-    cmuqa) collection=$data/cmuqa-long/corpus.jsonl qrels=$data/cmuqa-long/qrels.txt ;;
-  esac
+pairs() { # NAME COLLECTION QUERIES QRELS OPTION...
+  local name=$1 collection=$2 queries=$3 qrels=$4
+  shift 4
   birchbark index "$collection" --to "$work/$name.index" --replace
-  birchbark retrieve "$work/$name.index" --queries "$work/$name.queries.tsv" --depth 30 --output "$work/$name.run"
-  if [ "$name" = bing ]; then
-    pairs bing "$collection" "$work/bing.qrels" --negatives 10 --output "$work/bing.tsv"
-  else # documents as windows
-    pairs "$name" "$collection" "$qrels" --negatives 4 --segments windows:150/50 --output "$work/$name.windows.tsv"
-  fi
-done
+  birchbark retrieve "$work/$name.index" --queries "$queries" --depth 30 --output "$work/$name.run"
+  birchbark pairs "$collection" --queries "$queries" --qrels "$qrels" --run "$work/$name.run" "$@"
+}
+pairs bing "$work/bing.passages.jsonl" "$work/bing.queries.tsv" "$work/bing.qrels" \
+  --negatives 10 --output "$work/bing.tsv"
+pairs time "$data/time/corpus.jsonl" "$data/time/queries.tsv" "$data/time/qrels.txt" \
+  --negatives 4 --segments windows:150/50 --output "$work/time.windows.tsv"
