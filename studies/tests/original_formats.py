@@ -12,6 +12,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+from birchbark_studies import recipe_folder
 from conftest import DOCUMENTS
 
 NEWS_QUERIES = [
@@ -72,11 +73,14 @@ def write_marco(root: Path) -> None:
             qrels += f"{number} 0 D{first + 5 * (number - first) + kind} 1\n"
         write_gzip(marco / f"msmarco-{part}-queries.tsv.gz", queries)
         write_gzip(marco / f"msmarco-{part}-qrels.tsv.gz", qrels)
-    script = Path(__file__).parents[1] / "birchbark_studies/training/passages/marco.sh"
+    run_script("marco.sh", marco, root)
+
+
+def run_script(name: str, *arguments: str | Path) -> None:
+    """Run a script of training/passages, with the commands of this environment."""
+    script = recipe_folder.RECIPES.parent / "training/passages" / name
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    subprocess.run(
-        ["bash", script, marco, root], env=os.environ | {"PATH": path}, check=True, text=True
-    )
+    subprocess.run(["bash", script, *arguments], env=os.environ | {"PATH": path}, check=True)
 
 
 def write_gzip(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 from birchbark.collection.documents import read_collection
@@ -9,7 +10,8 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
-from original_formats import SUBJECT_QUERIES, write_marco
+from conftest import write_bert
+from original_formats import SUBJECT_QUERIES, run_script, write_gzip, write_marco
 
 
 def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
@@ -33,3 +35,25 @@ def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
     pairs = list(read_pairs(tmp_path / "train.windows.tsv", Intake()))
     assert {pair.doc_id for pair in pairs} <= documents["train"]
     assert {pair.relevance for pair in pairs} == {0, 1}
+
+
+def test_pairs_for_distillation(tmp_path: Path) -> None:
+    """A query has five windows of its relevant document, and one of each of five others."""
+    write_marco(tmp_path)
+    documents = tmp_path / "msmarco/msmarco-docs.tsv.gz"
+    lines = gzip.decompress(documents.read_bytes()).decode().splitlines()
+    write_gzip(documents, "".join(f"{line}{' and then' * 400}\n" for line in lines))
+    model = write_bert(tmp_path / "teacher", labels=1)
+    run_script("marco-distil.sh", tmp_path / "msmarco", tmp_path, str(model), "cpu")
+    pairs = list(read_pairs(tmp_path / "distil.tsv", Intake()))
+    qrels = read_qrels(tmp_path / "msmarco/msmarco-doctrain-qrels.tsv.gz").grades
+    assert {pair.query_id for pair in pairs} == set(qrels)
+    numbers = set()
+    for query_id, judged in qrels.items():
+        mine = [pair for pair in pairs if pair.query_id == query_id]
+        relevant = [pair.doc_id for pair in mine if pair.relevance]
+        others = [pair.doc_id for pair in mine if not pair.relevance]
+        assert relevant == 5 * list(judged)
+        assert len(others) == len(set(others) - set(judged)) == 5
+        numbers.update(others)
+    assert len(numbers) > 20

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.read import read_pairs
-from birchbark_studies import recipe_folder
 from conftest import DOCUMENTS
-from original_formats import NEWS_QRELS, NEWS_QUERIES, write_robust04
+from original_formats import NEWS_QRELS, NEWS_QUERIES, run_script, write_robust04
 
 pytest.importorskip("ncompress")
-SCRIPT = recipe_folder.RECIPES.parent / "training/passages/robust04.sh"
 
 
 def test_the_congressional_record_is_left_out(tmp_path: Path) -> None:
     """All judged documents are paired, and unjudged ones, each with its own text."""
     write_robust04(tmp_path)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for _ in range(2):  # it can be repeated
-        subprocess.run(["bash", SCRIPT, tmp_path], env=os.environ | {"PATH": path}, check=True)
+        run_script("robust04.sh", tmp_path)
     pairs = list(read_pairs(tmp_path / "robust04.windows.tsv", Intake(), highest=2))
     judged = {tuple(line.split()[::2]) for line in NEWS_QRELS.splitlines()}
     assert judged < {(pair.query_id, pair.doc_id) for pair in pairs}

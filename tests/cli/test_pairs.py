@@ -246,6 +246,7 @@ def test_queries_without_relevant_documents_are_reported(here: Path) -> None:
         (("--segments", "pages"), "unknown segments 'pages'"),
         (("--best-segments", "2"), "--best-segments has no effect with --segments whole"),
         (("--scoring-model", "x"), "--scoring-model has no effect without --best-segments"),
+        (("--device", "cuda"), "--device has no effect without --best-segments"),
         (("--qrels", "zeros.txt"), "zeros.txt: no document is judged relevant for these queries"),
         (("--qrels", "others.txt"), "no judgment belongs to one of these queries"),
         (("--qrels", "absent.txt"), "no judged document is in the collection"),

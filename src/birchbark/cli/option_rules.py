@@ -20,6 +20,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "all_ranked": ("run_file",),
     "run_file": ("negatives", "all_ranked"),
     "scoring_model": ("best_segments",),
+    "device": ("best_segments",),
     "best": ("evidence",),
     "port": ("judge",),
 }

@@ -12,11 +12,12 @@ import click
 from birchbark import defaults
 from birchbark.cli import pairs_options as shared
 from birchbark.cli.console import counted, notify
-from birchbark.cli.from_options import load_queries
+from birchbark.cli.from_options import load_queries, models_on
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     PATH,
     check_given_options,
+    device_option,
     format_option,
     option,
     query_file_options,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help=f"Model for --best-segments.  [default: {defaults.MODEL}]",
 )
+@device_option
 @option(
     "--holdout",
     type=float,
@@ -101,6 +103,7 @@ def command(
     segments: str,
     best_segments: int | None,
     scoring_model: str | None,
+    device: str,
     holdout: float | None,
     seed: int,
     encoding: str,
@@ -132,7 +135,7 @@ def command(
     grades = shared.read_judgments(qrels, intake, query_of)
     selector = None
     if best_segments:
-        selector = _segment_selector(scoring_model or defaults.MODEL, best_segments)
+        selector = _segment_selector(scoring_model or defaults.MODEL, device, best_segments)
         selector.check_queries(query_of[query_id] for query_id in grades.grades)
     if run_file:
         grades = with_run(grades, run_file, rank_range, negatives, seed)
@@ -155,11 +158,10 @@ def command(
         notify(f"{selector.scorer.name} scored {selector.scored:,} segments{truncated}")
 
 
-def _segment_selector(model: str, count: int) -> BestPassages:
+def _segment_selector(model: str, device: str, count: int) -> BestPassages:
     from birchbark.pairs.best_passages import BestPassages
-    from birchbark.score.load_scorer import load_scorer
 
-    return BestPassages(load_scorer(model), count)
+    return BestPassages(models_on(device, None).scorer(model), count)
 
 
 def parse_ranks(text: str | None) -> RankRange:

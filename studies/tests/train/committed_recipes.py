@@ -104,7 +104,7 @@ def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
     for config in (PACKAGE / "training").rglob("*.toml"):
         copy = folder / config.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(toml(_small_training(tomllib.loads(config.read_text()), models)))
+        copy.write_text(toml(_small(tomllib.loads(config.read_text()), models)))
     copy = folder / path.relative_to(PACKAGE)
     copy.parent.mkdir()
     copy.write_text(toml(_small(tomllib.loads(path.read_text()), models)))
@@ -118,14 +118,6 @@ def small_recipe(path: Path, folder: Path, larger: bool) -> Recipe:
 def run(recipe: Recipe, folder: Path) -> Outcome:
     """Run the study in `folder`."""
     return run_study(recipe, folder, folder / "results", cache=folder / "cache")
-
-
-def _small_training(values: dict[str, Any], models: Mapping[str, str]) -> dict[str, Any]:
-    values = _small(values, models)
-    for table in values["data"]:
-        if table.get("validation"):
-            table["validation"] = 0.4
-    return values
 
 
 def _small(value: Any, models: Mapping[str, str]) -> Any:
@@ -147,6 +139,8 @@ def _shrunk(name: str, value: Any) -> Any:
     """Return the value of the setting called `name`, if it is a size, for a tiny training."""
     if name == "precision" and value == "auto":
         return "fp32"
+    if name == "validation" and isinstance(value, float):
+        return 0.4 if value else value
     if not isinstance(value, int):
         return value
     if name in ("epochs", "timed"):
