@@ -37,10 +37,10 @@ def test_options_have_the_names_and_defaults_of_the_command(bert: Callable[..., 
     [
         (
             {"segmenter": "paragraphs"},
-            "load_ranker: no option 'segmenter': expected one of model, ",
+            "load_ranker: segmenter: unknown key: expected one of model, ",
         ),
         ({"segments": "verses"}, "verses"),
-        ({"read_segments": 0}, "invalid read_segments: expected 1 or more, or all, found 0"),
+        ({"read_segments": 0}, "load_ranker: read_segments: out of range: expected 1 or more, found 0"),
         ({"embedding": "none", "embedding_weight": 0.5}, "embedding_weight has no effect"),
     ],
 )

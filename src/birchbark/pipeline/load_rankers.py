@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.arguments import choice_of, text_of
+from birchbark.arguments import choice_of
 from birchbark.combine.aggregate import Aggregation, Max, Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
@@ -22,8 +22,6 @@ from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import (
     ALL,
     AUTO,
-    COUNTS,
-    NAMES,
     NONE,
     StageOptions,
     parse_count,
@@ -34,6 +32,7 @@ from birchbark.score.precision import Precision, fastest_precision
 from birchbark.score.scorer import Scorer
 from birchbark.score_cache.cached_scorer import CachedScorer, ScoreCaches
 from birchbark.score_cache.store import ScoreStore
+from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.truncate import Limit
 
@@ -56,17 +55,8 @@ def load_ranker(**options: Any) -> Ranker:
         InputError: There is no such option, or it has an unknown value or no effect.
         CheckpointError: A model does not exist or cannot be read.
     """
-    if unknown := options.keys() - set(NAMES):
-        raise InputError(
-            f"no option {min(unknown)!r}", wanted=f"one of {', '.join(NAMES)}", where="load_ranker"
-        )
-    texts = [f.name for f in fields(StageOptions) if str(f.type).startswith("str")]
-    for name in set(texts) & options.keys() - set(COUNTS):
-        if options[name] is not None:
-            text_of(options[name], name)
-    counts = {name: str(options[name]) for name in COUNTS if options.get(name) is not None}
-    stage = StageOptions(**{**options, **counts})
-    stage.check(options.keys())
+    given = {name: value for name, value in options.items() if value is not None}
+    stage = StageOptions().updated(Section(given, "load_ranker"))
     return make_ranker(stage, LoadedModels())
 
 
