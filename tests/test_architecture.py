@@ -11,7 +11,14 @@ import pytest
 import birchbark
 
 SOURCE = Path(birchbark.__file__).parent
-EVERY_PACKAGE_MAY_IMPORT = {"records", "errors", "defaults", "arguments", "_version"}
+EVERY_PACKAGE_MAY_IMPORT = {
+    "records",
+    "record_values",
+    "errors",
+    "defaults",
+    "arguments",
+    "_version",
+}
 MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
@@ -24,6 +31,7 @@ MAY_IMPORT = {
     "systems": set(),
     "lazy_sequence": set(),
     "records": {"errors"},
+    "record_values": {"errors"},
     "artifact": {"errors", "systems"},
     "section": {"errors"},
     "collection": {"artifact", "process_limits", "systems", "text"},

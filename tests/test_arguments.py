@@ -504,7 +504,10 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
         lambda i: search(i, "a", ()),
         "no first stage: expected what",
     ),
-    "an aggregation": (lambda i: load_ranker(aggregate=Max()), "aggregate: wrong type: expected a string"),
+    "an aggregation": (
+        lambda i: load_ranker(aggregate=Max()),
+        "aggregate: wrong type",
+    ),
     "a precision": (lambda i: load_ranker(precision="int4"), "precision"),
     "a number to embed": (lambda i: load_ranker(embed_documents="x"), "embed_documents"),
     "a list of models": (lambda i: rank("a", ["b"], ["l3"]), "not a model: expected its name"),

@@ -9,12 +9,9 @@ that evaluation sees the order that is printed.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 from birchbark import defaults
 from birchbark.arguments import listed, mapping_of, shown, text_of, values_by_query
 from birchbark.errors import InputError, require_at_least
+from birchbark.record_values import (
+    MAX_GRADE,
+    as_grade,
+    as_id,
+    as_paragraphs,
+    as_text,
+    by_id,
+    ids_of,
+    is_missing,
+    take_id,
+)
 
 T = TypeVar("T")
 
@@ -36,7 +44,6 @@ SECTION_STARTS = "section_starts"
 TYPES_OF_LINES = ("code", "text")  # of files whose lines are those of a document
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
 TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
-MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Document:
         if unnamed := [name for name in values if not isinstance(name, str)]:
             raise InputError(f"field name {unnamed[0]!r} is not a string")
         doc_id = take_id(values, DOC_ID_NAMES)
-        texts = {n: _as_paragraphs(n, values.pop(n)) for n in TEXT_NAMES if n in values}
+        texts = {n: as_paragraphs(n, values.pop(n)) for n in TEXT_NAMES if n in values}
         text_name = next((n for n, text in texts.items() if text.strip()), next(iter(texts), None))
         if text_name is None and "title" not in values:
             raise InputError(
@@ -93,7 +100,7 @@ class Document:
                 found=", ".join(sorted(values)) or "no further field",
             )
         fields = {
-            name: _as_paragraphs(name, value) if name == "title" else _as_text(name, value)
+            name: as_paragraphs(name, value) if name == "title" else as_text(name, value)
             for name, value in values.items()
         }
         if text_name is not None:
@@ -165,120 +172,6 @@ def line_number(document: Document, offset: int) -> int | None:
     if document.title or document.fields.get("type") not in TYPES_OF_LINES:
         return None
     return document.contents.count("\n", 0, offset) + 1
-
-
-def is_missing(value: object) -> bool:
-    """Whether a cell of a record or frame has no value: None, NaN, NaT, or pandas' NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64):
-        return bool(np.isnat(value))
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def as_id(value: object, name: str = "id") -> str:
-    """Return an id as a string; InputError unless it is a string or an integer.
-
-    name: what it is, as the message calls it.
-    """
-    if type(value) is str:
-        return value
-    if isinstance(value, bool) or not isinstance(value, str | Integral):
-        raise InputError(
-            f"{name} is not an id",
-            wanted="a string or an integer",
-            found=json.dumps(value, default=repr),
-        )
-    try:
-        return str(value)
-    except ValueError:
-        raise InputError(f"{name} is not an id: the number is too long") from None
-
-
-def ids_of(doc_ids: Iterable[object]) -> list[str]:
-    """Return the ids of documents as a list of strings; see `as_id` and `listed`."""
-    ids = listed(doc_ids, "doc_ids")
-    return ids if set(map(type, ids)) <= {str} else [as_id(x, "doc_id") for x in ids]  # type: ignore[return-value]
-
-
-def as_grade(value: Any) -> int:
-    """Return a relevance grade as an integer.
-
-    Raises InputError unless it is a whole number, such as 1 or 1.0, of at most MAX_GRADE.
-    """
-    try:
-        is_number = isinstance(value, int | float | np.integer | np.floating)
-        number = float(value) if is_number else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isinf(number) and number % 1 != 0:
-        raise InputError("grade is not an integer", found=shown(value))
-    if abs(number) > MAX_GRADE:
-        found = shown(value)
-        raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=found)
-    return int(number)
-
-
-def _by_id(values: Mapping[str, T], what: str) -> Mapping[str, T]:
-    """Return a mapping with its ids as strings; InputError if two of them are equal then."""
-    if set(map(type, values)) <= {str}:
-        return values
-    renamed: dict[str, T] = {}
-    for key, value in values.items():
-        name = as_id(key, f"{what} id")
-        if name in renamed:
-            raise InputError(f"{what} {name} occurs twice", found="as a string and as an integer")
-        renamed[name] = value
-    return renamed
-
-
-def take_id(values: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Remove the id from `values` and return it: the first of `names` that has a value.
-
-    Raises InputError if there is no id, or if it is neither a string nor an integer.
-    """
-    name = next((name for name in names if not is_missing(values.get(name))), None)
-    if name is None:
-        raise InputError(
-            "no id",
-            wanted=f"a field named {' or '.join(names)}",
-            found=", ".join(sorted(values)) or "an empty object",
-        )
-    return as_id(values.pop(name), f"field {name}")
-
-
-def _as_paragraphs(name: str, value: object) -> str:
-    """Return a text; of a list of texts, as it may be read from JSON or Parquet, its paragraphs."""
-    if isinstance(value, list | tuple | np.ndarray):
-        texts = [text for text in value if not is_missing(text)]
-        if all(isinstance(text, str) for text in texts):
-            return "\n\n".join(texts)
-    return _as_text(name, value)
-
-
-def _as_text(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    number = float(value) if isinstance(value, float | np.floating) else math.nan
-    if abs(number) < 2**53 and number.is_integer():
-        return str(int(number))  # 2020.0, as an integer becomes in a column with missing values
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_of_numpy)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"field {name} cannot be stored as text: {error}",
-            wanted="a string, or a value that JSON can express",
-            found=type(value).__name__,
-        ) from None
-
-
-def _of_numpy(value: object) -> object:
-    """Return a number or an array of numpy as Python's own; TypeError for anything else."""
-    if isinstance(value, np.datetime64):
-        return str(value)
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,7 +407,7 @@ class Run:
                     found=shown(ranking),
                     remedy="make a run of scores with Run.of",
                 )
-        object.__setattr__(self, "rankings", _by_id(self.rankings, "query"))
+        object.__setattr__(self, "rankings", by_id(self.rankings, "query"))
 
     def head(self, depth: int) -> Run:
         """Return the run with each ranking cut to its best documents.
@@ -581,9 +474,9 @@ class Qrels:
     def __post_init__(self) -> None:
         require_at_least("relevant", self.relevant, 1)
         grades = {}
-        for query_id, judged in _by_id(mapping_of(self.grades, "grades"), "query").items():
+        for query_id, judged in by_id(mapping_of(self.grades, "grades"), "query").items():
             of_query = mapping_of(judged, f"the judgment of query {query_id}")
-            of_query = _by_id(of_query, f"query {query_id}: document")
+            of_query = by_id(of_query, f"query {query_id}: document")
             if not query_id or "" in of_query:
                 raise InputError("an id of a judgment is empty", found=f"query {query_id!r}")
             values = of_query.values()

@@ -17,7 +17,8 @@ from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Query, Ranking, Run, as_id, ids_of
+from birchbark.record_values import as_id, ids_of
+from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 
 

@@ -26,7 +26,8 @@ from birchbark.pipeline.rerank import RerankedQuery, rerank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Query, Ranking, Run, ids_of, is_missing
+from birchbark.record_values import ids_of, is_missing
+from birchbark.records import Document, Query, Ranking, Run
 from birchbark.retrieve.engine import DocumentStore
 
 with extra("pyterrier"):

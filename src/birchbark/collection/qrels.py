@@ -14,7 +14,8 @@ from birchbark.collection.parquet import is_parquet, parquet_rows
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
-from birchbark.records import Qrels, as_grade, take_id
+from birchbark.record_values import as_grade, take_id
+from birchbark.records import Qrels
 
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 _GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)

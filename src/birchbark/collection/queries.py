@@ -21,7 +21,8 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text
 from birchbark.errors import InputError
-from birchbark.records import Query, is_missing, take_id
+from birchbark.record_values import is_missing, take_id
+from birchbark.records import Query
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")

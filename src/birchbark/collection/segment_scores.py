@@ -8,7 +8,7 @@ from birchbark.collection.jsonl import json_object
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
-from birchbark.records import take_id
+from birchbark.record_values import take_id
 
 QUERY_IDS, DOC_IDS = ("qid", "query_id"), ("docid", "doc_id", "docno", "id")
 MAX_SCORE = 3e38  # float32 can represent scores up to 3.4e38

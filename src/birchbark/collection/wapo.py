@@ -20,7 +20,8 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import parse_file
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
-from birchbark.records import Document, take_id
+from birchbark.record_values import take_id
+from birchbark.records import Document
 
 PARAGRAPH = "sanitized_html"  # the type of a part of an article that contains its text
 

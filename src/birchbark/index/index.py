@@ -21,7 +21,8 @@ from birchbark.index.layout import FieldTotals
 from birchbark.index.part import Part, PartField
 from birchbark.index.shards import manifest_folders, manifest_id, read_manifest, shard_folders
 from birchbark.recently_used import RecentlyUsed
-from birchbark.records import Document, as_id, ids_of
+from birchbark.record_values import as_id, ids_of
+from birchbark.records import Document
 from birchbark.text.analyzer import Analyzer
 
 CACHED_CHARACTERS = 20_000_000  # of recently read documents

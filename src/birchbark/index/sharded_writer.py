@@ -22,7 +22,8 @@ from birchbark.index.writer import (
     IndexWriter,
     as_document,
 )
-from birchbark.records import Document, as_id
+from birchbark.record_values import as_id
+from birchbark.records import Document
 
 
 class ShardedWriter(CommittingWriter):

@@ -32,7 +32,8 @@ from birchbark.index.part import Part
 from birchbark.index.part_builder import PartBuilder, field_totals
 from birchbark.index.shards import carry_out_commit, own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
-from birchbark.records import Document, as_id
+from birchbark.record_values import as_id
+from birchbark.records import Document
 from birchbark.systems import flush
 
 PART_TOKENS = 40_000_000

@@ -17,7 +17,8 @@ from birchbark.collection.parsing.lines import binary_lines, decode, parse_lines
 from birchbark.collection.qrels import parse_grade
 from birchbark.errors import InputError
 from birchbark.pairs.checks import checked_pairs
-from birchbark.records import Pair, as_grade, take_id
+from birchbark.record_values import as_grade, take_id
+from birchbark.records import Pair
 
 
 @dataclass(frozen=True, slots=True)
