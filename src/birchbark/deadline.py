@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from birchbark.errors import DeadlineError, InputError, require_number
 
-BATCH_TOKENS = 4096  # 1 s of MiniLM, 10 s of BERT-base: the work lost when a process is killed
+TOKENS_AT_ONCE = 4096  # 1 s of MiniLM, 10 s of BERT-base: the work lost when a process is killed
 FIRST_TOKENS = 64  # size of the first batch, which measures the speed
-DEADLINE_BATCH_TOKENS = 512  # batch size under a deadline: limits the cost of a wrong estimate
+DEADLINE_TOKENS_AT_ONCE = 512  # batch size under a deadline: limits the cost of a wrong estimate
 SAFETY_FACTOR = 1.5  # estimates are multiplied by this
 RESERVE = 0.05  # share of the budget reserved for the work after scoring
 
@@ -85,13 +85,13 @@ class Deadline:
         self._batch_start = self._clock()
         remaining = self._end - self._batch_start
         if not self.exists:
-            return _count_within(lengths, BATCH_TOKENS) or 1
+            return _count_within(lengths, TOKENS_AT_ONCE) or 1
         if remaining <= 0:
             return 0
         if not self._seconds_per_token:
             return _count_within(lengths, FIRST_TOKENS) or 1
         tokens = int(remaining / (self._seconds_per_token * SAFETY_FACTOR))
-        limit = min(DEADLINE_BATCH_TOKENS, tokens)
+        limit = min(DEADLINE_TOKENS_AT_ONCE, tokens)
         return _count_within(lengths, limit) or int(lengths[0] <= tokens)
 
     def allows(self, tokens: int) -> bool:

@@ -147,7 +147,7 @@ def test_with_bert_the_store_changes_no_bit(
     directory, run = bert(labels=labels), rank_queries(index, QUERIES)
     plain = rerank(index, run, QUERIES, Ranker(load_scorer(directory)))
     for tokens in (1, 10_000):
-        monkeypatch.setattr(deadline, "BATCH_TOKENS", tokens)
+        monkeypatch.setattr(deadline, "TOKENS_AT_ONCE", tokens)
         for new in (True, False):
             scorer = load_scorer(directory)
             with ScoreStore(tmp_path / f"s{tokens}", scorer) as store:
@@ -397,7 +397,7 @@ from birchbark.score.session import OnnxSession
 from birchbark.score_cache.store import ScoreStore
 
 run, add = OnnxSession.run, ScoreStore.add
-deadline.BATCH_TOKENS = 12
+deadline.TOKENS_AT_ONCE = 12
 
 def slow(*inputs):
     print("working", flush=True)

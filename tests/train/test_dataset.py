@@ -243,7 +243,7 @@ def test_only_sampled_pairs_get_teacher_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are the pairs of all epochs; other targets are NaN. Progress is reported."""
-    monkeypatch.setattr(module, "BATCH_TOKENS", 60)
+    monkeypatch.setattr(module, "TOKENS_PER_WRITE", 60)
     teacher = write_bert(tmp_path / "teacher")
     values: dict[str, Any] = {
         "objective": {"kind": "soft", "teacher": str(teacher)},

@@ -35,7 +35,7 @@ from birchbark.score.graph import build_graph
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, SessionFactory, check_finite, row_offsets
 
-BATCH_TOKENS = (
+GPU_BATCH_TOKENS = (
     16_384  # tokens per batch, with padding; the batches that suit a CPU's cache leave a GPU idle
 )
 
@@ -79,7 +79,7 @@ class TorchSession:
         self,
         checkpoint: Checkpoint,
         threads: int | None = None,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int = GPU_BATCH_TOKENS,
         *,
         precision: Precision = Precision.FP32,
         device: str = "cuda",

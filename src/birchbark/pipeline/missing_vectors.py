@@ -26,7 +26,7 @@ from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
 from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set, vector_sets
 from birchbark.score.bert_scorer import BiEncoderScorer
 
-BATCH_TOKENS = 256  # about 20 ms on two cores, for which a search may have to wait
+TOKENS_BETWEEN_SEARCHES = 256  # about 20 ms on two cores, for which a search may have to wait
 SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
 
 
@@ -116,7 +116,7 @@ class MissingVectors:
             model,
             bits,
             fast=self._ranker.fast_embedding,
-            batch_tokens=BATCH_TOKENS,
+            batch_tokens=TOKENS_BETWEEN_SEARCHES,
             on_batch=on_batch,
         )
         return replace(computation, name=name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark.deadline import BATCH_TOKENS, Deadline
+from birchbark.deadline import TOKENS_AT_ONCE, Deadline
 from birchbark.errors import DeadlineError, InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.batches import similar_lengths
@@ -74,7 +74,7 @@ def embed_texts(
         read.append(beginning)
         encoded.append(ids)
     vectors = np.empty((len(texts), size), np.float32)
-    for positions in similar_lengths(list(map(len, encoded)), BATCH_TOKENS):
+    for positions in similar_lengths(list(map(len, encoded)), TOKENS_AT_ONCE):
         deadline.on_batch()
         if deadline.passed:
             raise DeadlineError("time does not suffice for all texts", remedy="fewer texts")

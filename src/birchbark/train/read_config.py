@@ -292,7 +292,7 @@ def _schedule(section: Section) -> Schedule:
         weight_decay=_positive(section, "weight_decay", defaults.WEIGHT_DECAY, or_zero=True),
         clip=_positive(section, "clip", defaults.CLIP),
         precision=precision,
-        batch_tokens=section.integer("batch_tokens", defaults.BATCH_TOKENS, minimum=1),
+        batch_tokens=section.integer("batch_tokens", defaults.TRAINING_BATCH_TOKENS, minimum=1),
         recompute=section.boolean("recompute", False),
         save_every=section.integer("save_every", None, minimum=1),
     )

@@ -29,7 +29,7 @@ from birchbark.train.sampler import Sampler
 
 Facts = dict[str, object]
 WAIT = 24 * 3600.0  # seconds for another training run that computes scores for the same folder
-BATCH_TOKENS = 1 << 17  # about as much text is scored between two writes to the store
+TOKENS_PER_WRITE = 1 << 17  # about as much text is scored between two writes to the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _document_scores(
 
 
 def _batches(inputs: PairInputs, sampled: Indices) -> Iterator[list[Indices]]:
-    """Yield batches of about BATCH_TOKENS tokens of text.
+    """Yield batches of about TOKENS_PER_WRITE tokens of text.
 
     A batch is a list of groups; a group is an array of sampled pairs of one query.
     """
@@ -234,11 +234,11 @@ def _batches(inputs: PairInputs, sampled: Indices) -> Iterator[list[Indices]]:
     for of_query in pairs.by_query:
         indices = of_query[is_sampled[of_query]]
         ends = np.cumsum(sizes[indices])
-        for group in np.split(indices, np.flatnonzero(np.diff(ends // BATCH_TOKENS)) + 1):
+        for group in np.split(indices, np.flatnonzero(np.diff(ends // TOKENS_PER_WRITE)) + 1):
             if len(group):
                 batch.append(group)
                 size += int(sizes[group].sum())
-            if size >= BATCH_TOKENS:
+            if size >= TOKENS_PER_WRITE:
                 yield batch
                 batch, size = [], 0
     if batch:

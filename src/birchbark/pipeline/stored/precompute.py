@@ -37,7 +37,7 @@ from birchbark.segment.split_long import Encoded, split_long
 
 TOKENS, VECTORS, STATIC = "tokens", "vectors", "static"
 _VECTOR_SET = re.compile(rf"{VECTORS}(-[1-9][0-9]*)?")
-BATCH_TOKENS = 8_192  # of segments that are embedded in one call, approximately
+TOKENS_EMBEDDED_AT_ONCE = 8_192  # of segments that are embedded in one call, approximately
 UINT16_VOCABULARY = 1 << 16  # ids of vocabularies up to this size fit into 16 bits
 
 # Per segment: length of the prefix (a title) before the segment's own text, start, end; all −1 if
@@ -92,7 +92,7 @@ def precompute_vectors(
     bits: int | None = None,
     *,
     fast: Scorer | None = None,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int = TOKENS_EMBEDDED_AT_ONCE,
     on_batch: Callable[[], object] = lambda: None,
 ) -> Precomputation:
     """Return the precomputation of the vectors of all segments.
