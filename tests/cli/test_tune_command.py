@@ -131,6 +131,19 @@ def test_scores_below_the_depth_do_not_matter(here: Path) -> None:
     assert "a score is below 0" in str(result.exception)
 
 
+def test_one_run_may_have_scores_below_0(here: Path) -> None:
+    """All of its documents are ranked, so that nothing is above those below 0 by mistake."""
+    lines = [line.split() for line in (here / "a.run").read_text().splitlines()]
+    lower = [" ".join([*line[:4], f"{float(line[4]) - 1:.4f}", "x"]) for line in lines]
+    (here / "lower.run").write_text("\n".join(lower))
+    arguments = ("--evidence", "e.jsonl", "--folds", "folds.json", "--scale", "raw")
+    tune("qrels.txt", "a.run", *arguments)
+    expected = read_run(here / "mixed.run")
+    tune("qrels.txt", "lower.run", *arguments)
+    assert "-0." in (here / "lower.run").read_text()
+    assert len(read_run(here / "mixed.run").rankings) == len(expected.rankings)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

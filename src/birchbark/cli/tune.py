@@ -21,6 +21,7 @@ from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.collection.segment_scores import Scores
+    from birchbark.combine.interpolate import Scale
     from birchbark.evaluate.tune import Candidates, Tuning
     from birchbark.records import Run
 
@@ -124,9 +125,9 @@ def command(
     else:
         query_folds = read_folds(Path(folds), judgments.grades)
     first, *others = map(read_run, runs)
-    if scale != Scale.MINMAX:
+    if others:
         for file, run in zip(runs, (first, *others), strict=True):
-            _check_not_negative(file, run.head(depth))
+            _check_scores(file, run.head(depth), Scale(scale))
     scaled = partial(scale_scores, scale=Scale(scale))
     if evidence:
         candidates = with_evidence(first, scores, best, depth, scaled)
@@ -165,16 +166,15 @@ def command(
         show_results(results, differences)
 
 
-def _check_not_negative(file: Path, run: Run) -> None:
-    """Raise InputError for a score below 0, as a document that is not ranked counts as 0."""
+def _check_scores(file: Path, run: Run, scale: Scale) -> None:
+    """Raise InputError for scores that cannot be mixed with those of other runs."""
+    from birchbark.combine.fusion import check_above_unranked
+
     for query_id, ranking in run.rankings.items():
-        if len(ranking) and ranking.scores[-1] < 0:
-            raise InputError(
-                "a score is below 0, so unranked documents, which count as 0, would rank above it",
-                where=f"{file}: query {query_id}",
-                found=f"{ranking.scores[-1]:g}",
-                remedy="--scale minmax",
-            )
+        try:
+            check_above_unranked(ranking, scale)
+        except InputError as error:
+            raise error.at(f"{file}: query {query_id}") from None
 
 
 def _report_left_out(runs: Sequence[Run], candidates: Mapping[str, Candidates]) -> None:

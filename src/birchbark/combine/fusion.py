@@ -68,16 +68,21 @@ def score_fusion(
     parsed = parse_scale(scale)
 
     def shares(ranking: Ranking) -> NDArray[np.float64]:
-        if parsed is not Scale.MINMAX and len(ranking) and ranking.scores[-1] < 0:
-            raise InputError(
-                "a score is below 0, so documents that are not ranked, which count as 0, would be "
-                "above it",
-                found=f"{ranking.scores[-1]:g}",
-                remedy="use the scale minmax",
-            )
+        check_above_unranked(ranking, parsed)
         return scale_scores(ranking.scores, parsed)
 
     return _fuse(runs, weights, shares, depth, "fused")
+
+
+def check_above_unranked(ranking: Ranking, scale: Scale) -> None:
+    """Raise InputError for scores that would be below those of documents of other runs alone."""
+    if scale is not Scale.MINMAX and len(ranking) and ranking.scores[-1] < 0:
+        raise InputError(
+            "a score is below 0, so documents that are not ranked, which count as 0, would be "
+            "above it",
+            found=f"{ranking.scores[-1]:g}",
+            remedy="use the scale minmax",
+        )
 
 
 def _fuse(
