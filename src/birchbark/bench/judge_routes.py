@@ -64,9 +64,12 @@ def judge_routes(service: Service, bench: Bench) -> APIRouter:
         return file_response(name, own_files[name])
 
     @routes.get("/judgments")
-    async def judgments() -> dict[str, Any]:
-        pooled, given = bench.pooled, bench.folder.judgments
-        return {"questions": [shown(query, pooled, given) for query in bench.questions]}
+    async def judgments(request: Request) -> dict[str, Any]:
+        def read(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
+            pooled, given = bench.pooled, bench.folder.judgments
+            return {"questions": [shown(query, pooled, given) for query in bench.questions]}
+
+        return await cancel_on_disconnect(request, service.run_quick(read))
 
     @routes.post("/judgments")
     async def judge(body: Judgment, request: Request) -> dict[str, Any]:
