@@ -1,7 +1,7 @@
 """How much does a study train and read, and about how long does it take, told without its data?
 
 Times are estimates to an order of magnitude: arithmetic of the encoders' matrices at a fixed speed,
-with every text as long as a training allows, or TOKENS long where a model reads documents.
+with every text as long as a training allows, and documents as long as the first ones of a file.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from birchbark import BirchbarkError, defaults, read_qrels
+from birchbark import BirchbarkError, defaults, read_collection, read_qrels
 from birchbark.checkpoint.locate import open_named
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import binary_lines
 from birchbark.show.plural import plural
 from birchbark.train.config import TrainingConfig
+from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.recipe import Recipe
 
 SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
-TOKENS = 256  # of a query with a document
+TOKENS = 256  # of a document whose collection is not here
+TOKENS_OF_WORD = 1.4  # of English text, with the query before each of its parts
+SAMPLED = 200  # documents at the beginning of a file, which tell their length
 NAMED_SIZES = {"bert-base": (12, 768), "bert-large": (24, 1024)}  # layers, hidden dimensions
 SIZE_IN_NAME = re.compile(r"L-?(\d+)[_-]H-?(\d+)")
 
@@ -208,8 +213,19 @@ def _readings(
         unknown += ["the number of documents in " + files.name] if documents is None else []
         seconds = None
         if queries is not None and documents is not None and size is not None:
-            seconds = 2 * size * TOKENS * documents * queries / SPEED[device]
+            tokens = _tokens(files, root)
+            seconds = 2 * size * tokens * documents * queries / SPEED[device]
         yield PlannedReading(files.name, documents, queries, seconds, tuple(unknown))
+
+
+def _tokens(files: CollectionFiles, root: Path | None) -> float:
+    """Return about how many tokens a document of a collection has."""
+    if root is None or not (path := root / files.documents).is_file():
+        return TOKENS
+    intake = Intake(skip_bad=True, encoding=files.encoding)
+    documents = islice(read_collection(path, intake, files.format or None), SAMPLED)
+    lengths = [len(document.contents.split()) for document in documents]
+    return TOKENS_OF_WORD * sum(lengths) / max(1, len(lengths))
 
 
 def _training_size(training: TrainingConfig, earlier: tuple[TrainingConfig, ...]) -> int | None:

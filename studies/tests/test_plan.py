@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.section import Section
 from birchbark_studies.experiments.recipe_file import read_recipe
-from birchbark_studies.plan import SPEED, TOKENS, plan_study
+from birchbark_studies.plan import SPEED, TOKENS, TOKENS_OF_WORD, plan_study
 from birchbark_studies.recipe_folder import RECIPES
 
 EVERY = [
@@ -108,6 +108,18 @@ def test_stages_and_times(recipe: Path) -> None:
     assert (read.documents, read.queries) == (15, 2)
     assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / SPEED["cuda"])
     assert plan.seconds == pytest.approx(second.seconds + read.seconds)
+
+
+def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
+    """The first documents of a file tell, and bad lines do not matter."""
+    lines = [
+        json.dumps({"id": f"d{n}", "text": "word " * length}) for n, length in enumerate((9, 5))
+    ]
+    (recipe.parent / "docs.jsonl").write_text("\n".join([*lines, "{"]))
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[1]
+    size = 2 * (4 * 16 * 16 + 2 * 16 * 24)
+    expected = 2 * size * 7 * TOKENS_OF_WORD * 15 * 2 / SPEED["cpu"]
+    assert read.seconds == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("each", "texts"), [("query", 3 * 6), ("positive", None)])
