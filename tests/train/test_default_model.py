@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from birchbark import defaults
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
 from birchbark.train.config import AUTO
@@ -96,6 +98,36 @@ def test_no_evaluation_text_is_trained_on(
     evaluated = {hash(text) for d in documents if (text := _plain(d.contents))}
     for trained, passages in trained_texts.items():
         assert not evaluated & passages, trained
+
+
+def test_questions_held_out_are_those_that_the_pool_leaves_out(
+    tmp_path: Path, data: Callable[[str], Path]
+) -> None:
+    """None has the words of one that the pool takes, of any set, or of WikiQA's train part."""
+    script = (ROOT / "training" / "default" / "pool.sh").read_text()
+    every = {
+        name.strip(): int(number)
+        for names, number in re.findall(r"^ +([\w| -]+)\) each=(\d+)", script, re.MULTILINE)
+        for name in names.split("|")
+    }
+    held_out = runpy.run_path(str(ROOT / "training" / "default" / "held_out.py"))
+    assert every == held_out["EVERY"]
+    held_out["main"](data("qa").parent, tmp_path)
+    asked: set[str] = set()
+    for folder in (tmp_path / "held-out").iterdir():
+        queries = read_queries(folder / "queries.tsv")
+        grades = read_qrels(folder / "qrels.txt").grades
+        known = {document.doc_id for document in read_collection(folder / "corpus.jsonl")}
+        assert len(queries) in (200, 241)
+        assert {query.query_id for query in queries} == set(grades)
+        assert all(any(judged.values()) and judged.keys() <= known for judged in grades.values())
+        asked |= {_plain(query.text) for query in queries}
+    taken = {_plain(pair.query) for pair in read_pairs(data("wikiqa/train.tsv"), Intake())}
+    for path in data("qa").iterdir():
+        step = every.get(path.name, 1)
+        queries = read_queries(path / "queries.tsv")[step - 1 :: step]
+        taken |= {_plain(query.text) for query in queries}
+    assert not asked & taken
 
 
 def test_the_default_model_has_the_committed_settings() -> None:
