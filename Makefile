@@ -13,7 +13,6 @@ demo: .venv/ready-study .venv/ready-model
 # The documentation as a site in site/; a broken link or an undocumented name fails.
 docs: .venv/ready-docs .venv/ready-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/python -m pytest tests/test_docs.py
 
 # Studies whose results are stale or missing, the shortest first; hours, can be stopped at any time.
 CACHE ?= studies-cache
