@@ -38,22 +38,29 @@ def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
 
 
 def test_pairs_for_distillation(tmp_path: Path) -> None:
-    """A query has five windows of its relevant document, and one of each of five others."""
+    """A query has five windows of its relevant document, and one of each of five others.
+
+    If its relevant document has a single window, it has one of another document.
+    """
     write_marco(tmp_path)
     documents = tmp_path / "msmarco/msmarco-docs.tsv.gz"
     lines = gzip.decompress(documents.read_bytes()).decode().splitlines()
-    write_gzip(documents, "".join(f"{line}{' and then' * 400}\n" for line in lines))
+    qrels = read_qrels(tmp_path / "msmarco/msmarco-doctrain-qrels.tsv.gz").grades
+    short = next(iter(qrels["3"]))
+    longer = [line + " and then" * (400 * (line.split()[0] != short)) for line in lines]
+    write_gzip(documents, "".join(f"{line}\n" for line in longer))
     model = write_bert(tmp_path / "teacher", labels=1)
     run_script("marco-distil.sh", tmp_path / "msmarco", tmp_path, str(model), "cpu")
     pairs = list(read_pairs(tmp_path / "distil.tsv", Intake()))
-    qrels = read_qrels(tmp_path / "msmarco/msmarco-doctrain-qrels.tsv.gz").grades
     assert {pair.query_id for pair in pairs} == set(qrels)
-    numbers = set()
+    numbers, contents = set(), set()
     for query_id, judged in qrels.items():
         mine = [pair for pair in pairs if pair.query_id == query_id]
         relevant = [pair.doc_id for pair in mine if pair.relevance]
         others = [pair.doc_id for pair in mine if not pair.relevance]
-        assert relevant == 5 * list(judged)
-        assert len(others) == len(set(others) - set(judged)) == 5
+        assert relevant == (1 if query_id == "3" else 5) * list(judged)
+        assert len(others) == len(set(others) - set(judged)) == len(relevant)
         numbers.update(others)
+        contents |= {pair.text.startswith("and then") for pair in mine if not pair.relevance}
     assert len(numbers) > 20
+    assert contents == {True, False}  # windows of any place, not the first ones only

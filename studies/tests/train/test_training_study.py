@@ -158,7 +158,9 @@ def recipe_by_fold(recipe: Path) -> Path:
     changes = {"held_out": BY_FOLD, "data.validation": None}
     (root / "tiny.toml").write_text(toml(settings(str(root / "base"), changes)))
     text = (RECIPE + COLLECTION).replace("[training]", "[training]\nby_fold = 2")
-    recipe.write_text(text.replace("folds = 2", "best = [1]") + 'folds = "folds.json"\n')
+    recipe.write_text(
+        text.replace("folds = 2", 'best = [1]\naggregations = ["max"]') + 'folds = "folds.json"\n'
+    )
     return recipe
 
 
@@ -174,7 +176,8 @@ def test_a_model_of_each_fold_learns_from_the_others(recipe_by_fold: Path) -> No
     parts = [f"{name}, fold {n}" for name in ("one layer", "head / alone") for n in (1, 2)]
     assert [row.name for row in outcome.tables[0].groups[0].rows] == parts
     shown = {table.name: [row.name for row in table.groups[0].rows] for table in outcome.tables}
-    rows = ["one layer", "one layer, alone", "head / alone", "head / alone, alone"]
+    kinds = ("", ", alone", ", max", ", max, alone")
+    rows = [f"{name}{kind}" for name in ("one layer", "head / alone") for kind in kinds]
     assert shown["evidence"] == ["BM25", *rows]
     documents = read_collection(str(root / "docs.jsonl"), Intake())
     index = build_index(documents, root / "ix", Schema("english"))
@@ -188,9 +191,10 @@ def test_a_model_of_each_fold_learns_from_the_others(recipe_by_fold: Path) -> No
         ranked = outcome.runs["Tiny.BM25"].rankings[query.query_id]
         first = Run({query.query_id: ranked})
         alone = rerank(IndexEngine(index), first, [query], ranker).rankings[query.query_id]
-        ranking = outcome.runs["Tiny.one layer, alone"].rankings[query.query_id]
-        assert ranking.doc_ids == alone.doc_ids
-        np.testing.assert_allclose(ranking.scores, alone.scores, atol=1e-5)
+        for row in ("one layer, alone", "one layer, max, alone"):
+            ranking = outcome.runs[f"Tiny.{row}"].rankings[query.query_id]
+            assert ranking.doc_ids == alone.doc_ids
+            np.testing.assert_allclose(ranking.scores, alone.scores, atol=1e-5)
 
 
 @pytest.mark.parametrize(
