@@ -10,13 +10,13 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
 
 import click
 
 from birchbark._version import __version__
+from birchbark.cli.lazy_group import LazyGroup
 from birchbark.cli.remedies import for_unknown_option, options_of
 from birchbark.errors import BirchbarkError, applicable
 from birchbark.show.printable import printable
@@ -56,21 +56,9 @@ COMMAND_NAMES = (
 )
 
 
-class _LazyGroup(click.Group):
-    """A group that imports a command's module only when it is used, so that --help is fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMAND_NAMES)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMAND_NAMES:
-            return None
-        command: click.Command = import_module(f"birchbark.cli.{name}").command
-        return command
-
-
 @click.command(
-    cls=_LazyGroup,
+    cls=LazyGroup,
+    places={name: f"birchbark.cli.{name}:command" for name in COMMAND_NAMES},
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: birchbark demo",
 )
