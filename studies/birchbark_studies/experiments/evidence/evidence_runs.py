@@ -76,26 +76,24 @@ def rank_by_evidence(
         rows={},
         best={},
     )
+    segments = settings.segments_of.get(collection.name, settings.segments)
     for name in settings.names:
         scores_documents = False
         if name in settings.scores:
             scores = read_candidate_scores(settings, name, workspace, collection, first)
         else:
-            segments, scores = (
-                settings.segments_of.get(collection.name, settings.segments),
-                EvidenceScores(),
-            )
+            scores = EvidenceScores()
             for part, queries in _parts(settings, name, recipe, collection).items():
                 workspace.progress(f"{collection.name}: {part} scores {segments}")
                 with workspace.scorer(models[part], settings.precision) as scorer:
                     scores_documents = scorer.width > 1
                     if scores_documents and settings.pruned:
-                        raise InputError(
-                            f"{name} scores whole documents: segments cannot be pruned"
-                        )
-                    scores.add(
-                        score_candidates(settings, scorer, index(), collection, first, queries)
+                        fault = f"{name} scores whole documents: segments cannot be pruned"
+                        raise InputError(fault)
+                    of_part = score_candidates(
+                        settings, scorer, index(), collection, first, queries
                     )
+                    scores.add(of_part)
         ranked.rows[name] = settings.rows_with_first_stage(name, scores_documents)
         if name in map(settings.first_seed, settings.topics):
             ranked.best[name] = scores.best
