@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from birchbark import Run
+from birchbark import InputError, Run
 from birchbark.checkpoint.locate import open_named
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
+from birchbark.score.token_limits import check_query_length
 from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Column, Table
+from birchbark_studies.collections import TestCollection
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.seeds import distinct
 from birchbark_studies.training_chains import (
@@ -111,6 +114,29 @@ class Models:
     def layout(self) -> dict[str, tuple[Column, ...]]:
         """Map the name of each table that `PreparedModels.outcome` adds to its columns."""
         return {"trained": COLUMNS} if self.chains else {}
+
+    def check_queries(
+        self, collections: Iterable[TestCollection], query_tokens: int | None = None
+    ) -> None:
+        """Raise InputError for a query that is too long for a cross-encoder that will be trained.
+
+        query_tokens: the number of tokens of a query that models read; None for all.
+        """
+        names: dict[tuple[str, int], str] = {}
+        for name, chain in self.chains.items():
+            kept = chain[-1].initialisation
+            if not (kept.pooling or kept.duo):
+                names.setdefault((chain[0].base, chain[-1].max_length), name)
+        queries = [(c.name, query) for c in collections for query in c.queries]
+        for (base, max_length), name in names.items():
+            tokenizer = CheckpointTokenizer(open_named(base))
+            available = max_length - tokenizer.pair_overhead
+            for collection, query in queries:
+                length = len(tokenizer.spans(query.text))
+                try:
+                    check_query_length(query.text, min(length, query_tokens or length), available)
+                except InputError as fault:
+                    raise fault.at(f"{name}: {collection}, query {query.query_id}") from None
 
     def prepare(self, workspace: Workspace) -> PreparedModels:
         """Train the models that are neither existing nor cached."""

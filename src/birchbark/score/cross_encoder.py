@@ -8,7 +8,7 @@ import numpy as np
 
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.token_limits import check_token_budget, query_too_long
+from birchbark.score.token_limits import check_query_length, check_token_budget
 
 RESERVED_QUERY_TOKENS = 64
 
@@ -34,8 +34,7 @@ class CrossEncoderScorer(BertScorer):
         queries. Raises InputError if the query takes more than half of the input.
         """
         length, available = len(self.spans(query)), self._token_budget
-        if length > available // 2:
-            raise query_too_long(query, length, available // 2)
+        check_query_length(query, length, available)
         return available - max(length, min(RESERVED_QUERY_TOKENS, available // 5))
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:

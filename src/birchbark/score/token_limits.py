@@ -38,6 +38,15 @@ def cut_text(scorer: Scorer, text: str, max_tokens: int | None) -> tuple[str, in
     return text[: spans[kept - 1][1]] if kept else "", len(spans) - kept
 
 
+def check_query_length(query: str, length: int, available: int) -> None:
+    """Raise InputError for a query that takes more than half of an input with a text.
+
+    length: its tokens. available: those of an input, without special ones.
+    """
+    if length > available // 2:
+        raise query_too_long(query, length, available // 2)
+
+
 def query_too_long(query: str, length: int, max_tokens: int) -> InputError:
     """Return the error for a query that leaves too few tokens for a text."""
     return InputError(

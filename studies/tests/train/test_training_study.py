@@ -217,3 +217,52 @@ def test_folds_that_do_not_fit_are_refused(
     with pytest.raises(InputError, match=message):
         run_study(read_recipe(recipe_by_fold), recipe_by_fold.parent, recipe_by_fold.parent / "out")
     assert not list(recipe_by_fold.parent.rglob("curve.jsonl"))
+
+
+EVIDENCE = """
+kind = "evidence"
+[evidence]
+depth = 2
+folds = 2
+models = { one = "tiny.toml" }
+"""
+PIPELINES = """
+kind = "pipelines"
+[pipelines]
+models = { one = "tiny.toml" }
+[[pipelines.rows]]
+name = "one"
+stages = [{ model = "one", depth = 2 }]
+"""
+RERANKING = """
+kind = "reranking"
+[reranking]
+depths = [2]
+fields = { text = "text" }
+models = { one = "tiny.toml" }
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.* does not state the scale")  # a model trained here
+@pytest.mark.parametrize(
+    "kind", [EVIDENCE, PIPELINES, RERANKING], ids=["evidence", "pipelines", "reranking"]
+)
+def test_a_query_too_long_is_reported_before_training(recipe: Path, kind: str) -> None:
+    """The limit is the trained model's, unless only the beginning of a query is read."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    root = recipe.parent
+    (root / "q.tsv").write_text(f"1\tbirch river\n2\t{'iron engine ' * 8}\n")
+    common = 'title = "Long"\nmeasures = ["AP"]\n'
+    recipe.write_text(common + kind.lstrip() + COLLECTION)
+    with pytest.raises(
+        InputError, match=r"one: Tiny, query 2: query is too long .* at most 14 tok"
+    ):
+        run_study(read_recipe(recipe), root, root / "out")
+    assert not list(root.rglob("curve.jsonl"))
+    if "reranking" in kind:
+        return
+    shorter = kind.replace("depth = 2", "depth = 2\nquery_tokens = 14")
+    if "pipelines" in kind:
+        shorter = kind.replace("depth = 2", "depth = 2, query_tokens = 14")
+    recipe.write_text(common + shorter.lstrip() + COLLECTION)
+    assert run_study(read_recipe(recipe), root, root / "out").runs

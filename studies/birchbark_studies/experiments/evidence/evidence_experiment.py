@@ -69,6 +69,7 @@ class EvidenceExperiment(Experiment):
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
         self._check_folds(recipe, collections)
+        settings.compared.check_queries(collections, settings.query_tokens)
         for name, model in settings.compared.existing.items():
             with workspace.scorer(model, settings.precision) as scorer:
                 for collection in collections:

@@ -106,6 +106,8 @@ class PipelineExperiment(ModelExperiment):
         loader, rows = PipelineLoader(workspace), self.ranking.rows
         self._check_existing(loader)
         collections = [workspace.open(files) for files in recipe.collections]
+        read = [stage.query_tokens for stages in rows.stages.values() for stage in stages]
+        self.compared.check_queries(collections, max(n for n in read if n) if all(read) else None)
         prepared = self.compared.prepare(workspace)
         ranked = [
             CollectionRanker(
