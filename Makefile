@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/ready-study .venv/ready-model
 	$(BIN)/birchbark demo
 
-# The documentation as a site in site/; a broken link or an undocumented name fails.
+# The documentation as a site in site/; a broken link fails.
 docs: .venv/ready-docs .venv/ready-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

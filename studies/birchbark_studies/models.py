@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from birchbark import InputError, Run
 from birchbark.checkpoint.locate import open_named
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
-from birchbark.score.token_limits import check_query_length
+from birchbark.score.token_limits import longest_query
 from birchbark.section import Section
 from birchbark.show.plot import Plot
 from birchbark.show.table import Column, Table
+from birchbark.train.config import TrainingConfig
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.seeds import distinct
@@ -116,27 +117,32 @@ class Models:
         return {"trained": COLUMNS} if self.chains else {}
 
     def check_queries(
-        self, collections: Iterable[TestCollection], query_tokens: int | None = None
+        self, collections: Iterable[TestCollection], limits: Mapping[str, int | None]
     ) -> None:
         """Raise InputError for a query that is too long for a cross-encoder that will be trained.
 
-        query_tokens: the number of tokens of a query that models read; None for all.
+        limits: name of a model → the number of tokens of a query that it reads; others read all.
         """
-        names: dict[tuple[str, int], str] = {}
+        inputs: dict[tuple[str, int, int | None], TrainingConfig] = {}
         for name, chain in self.chains.items():
             kept = chain[-1].initialisation
             if not (kept.pooling or kept.duo):
-                names.setdefault((chain[0].base, chain[-1].max_length), name)
+                key = chain[0].base, chain[-1].max_length, limits.get(name)
+                inputs.setdefault(key, chain[-1])
         queries = [(c.name, query) for c in collections for query in c.queries]
-        for (base, max_length), name in names.items():
+        for (base, max_length, limit), training in inputs.items():
             tokenizer = CheckpointTokenizer(open_named(base))
-            available = max_length - tokenizer.pair_overhead
+            longest = longest_query(max_length - tokenizer.pair_overhead)
             for collection, query in queries:
                 length = len(tokenizer.spans(query.text))
-                try:
-                    check_query_length(query.text, min(length, query_tokens or length), available)
-                except InputError as fault:
-                    raise fault.at(f"{name}: {collection}, query {query.query_id}") from None
+                if min(length, limit or length) > longest:
+                    raise InputError(
+                        f"query {query.query_id} is too long for models of {training.path.name}",
+                        where=f"collection {collection}",
+                        wanted=f"at most {longest} tokens, half of max_length",
+                        found=str(length),
+                        remedy=f"query_tokens = {longest}, or a larger max_length",
+                    )
 
     def prepare(self, workspace: Workspace) -> PreparedModels:
         """Train the models that are neither existing nor cached."""

@@ -1,4 +1,4 @@
-"""How much does a study train and read, and about how long does it take, told without its data?
+"""How much does a study train and read, and about how long does it take, without running it?
 
 Times are estimates to an order of magnitude: arithmetic of the encoders' matrices at a fixed speed,
 with every text as long as a training allows, and documents as long as the first ones of a file.
@@ -23,8 +23,8 @@ from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.recipe import Recipe
 
 SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
-TOKENS = 256  # of a document whose collection is not here
-TOKENS_OF_WORD = 1.4  # of English text, with the query before each of its parts
+TOKENS = 256  # of a document if the collection is not here, not a file, or cannot be read
+TOKENS_OF_WORD = 1.4  # of English text, including the query that is read with each segment
 SAMPLED = 200  # documents at the beginning of a file, which tell their length
 NAMED_SIZES = {"bert-base": (12, 768), "bert-large": (24, 1024)}  # layers, hidden dimensions
 SIZE_IN_NAME = re.compile(r"L-?(\d+)[_-]H-?(\d+)")
@@ -224,7 +224,10 @@ def _tokens(files: CollectionFiles, root: Path | None) -> float:
         return TOKENS
     intake = Intake(skip_bad=True, encoding=files.encoding)
     documents = islice(read_collection(path, intake, files.format or None), SAMPLED)
-    lengths = [len(document.contents.split()) for document in documents]
+    try:
+        lengths = [len(document.contents.split()) for document in documents]
+    except BirchbarkError:
+        return TOKENS
     return TOKENS_OF_WORD * sum(lengths) / max(1, len(lengths))
 
 

@@ -79,9 +79,13 @@ def with_seeds(name: str, chain: Chain, seeds: Sequence[int]) -> dict[str, Chain
 
 
 def without_fold(chain: Chain, fold: int) -> Chain:
-    """Return the chain whose last training run does not learn from a fold (from 1)."""
-    *earlier, last = chain
-    return (*earlier, read_with_settings(last.values, {"held_out.fold": fold}, last.path))
+    """Return the chain whose training runs that hold out a fold hold out this one (from 1)."""
+    return tuple(
+        read_with_settings(training.values, {"held_out.fold": fold}, training.path)
+        if training.held_out
+        else training
+        for training in chain
+    )
 
 
 def base_models(chains: Iterable[Chain]) -> tuple[str, ...]:

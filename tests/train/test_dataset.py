@@ -378,3 +378,8 @@ def test_held_out_queries_are_used_by_no_data_set(tmp_path: Path) -> None:
         used({"queries": "test.tsv", "folds": "folds.json"})
     with pytest.raises(InputError, match=r"absent.tsv"):
         used({"queries": "absent.tsv"})
+    others = "".join(f"q{number}\tother {number}\n" for number in range(6))
+    (tmp_path / "others.tsv").write_text(others)
+    assert used({"queries": "others.tsv"}) == set(texts)
+    with pytest.raises(InputError, match="no query of the fold that is held out is in the data"):
+        used({**fold, "queries": "others.tsv"})

@@ -1,4 +1,4 @@
-"""Write test collections of questions from which the default models have not learnt.
+"""Write test collections of questions without whose answers the default models were trained.
 
 DATA is the data root, OUT will be another with the same folders and the collections in `held-out`:
 
@@ -6,7 +6,8 @@ DATA is the data root, OUT will be another with the same folders and the collect
   the set. Other questions on the same passages were learnt from;
 - the questions of WikiQA's test part that have an answer, among all sentences of that part.
 
-A question whose words are those of one that is learnt from, in any set, is left out.
+A question whose words are those of one that a cross-encoder learns from, in any set, is left out.
+The static embedding was fitted to the vectors of most questions, of these too, without judgments.
 
 Run: python training/default/held_out.py ../shared/data questions-held-out
 """
@@ -25,6 +26,13 @@ from birchbark.pairs.read import read_pairs
 
 EVERY = {"faq": 2, "medquad": 3, "shifts-wiki": 4, "stackfaq": 4, "squad": 5}  # as in pool.sh
 COUNT = 200  # questions of each set
+PAIRS = (  # and other queries from which the cross-encoder learns
+    "wikiqa/train.tsv",
+    "selqa/dev.tsv",
+    "selqa/test.tsv",
+    *(f"mb/trec-{year}.tsv" for year in range(2011, 2015)),
+)
+QUERIES = ("trec-dl21-passage/queries.tsv", "dl22-teacher/queries.tsv", "scifact/queries.train.tsv")
 
 
 def main(data: Path, output: Path) -> None:
@@ -33,13 +41,18 @@ def main(data: Path, output: Path) -> None:
     for path in filter(Path.is_dir, data.iterdir()):
         if not (output / path.name).exists():
             (output / path.name).symlink_to(path.resolve())
-    learnt = {normalised(query.text) for path in (data / "qa").iterdir() for query in used(path)}
-    learnt |= {normalised(p.query) for p in read_pairs(data / "wikiqa/train.tsv", Intake())}
+    sets = filter(Path.is_dir, (data / "qa").iterdir())
+    learnt = {normalised(query.text) for path in sets for query in used(path)}
+    for name in PAIRS:
+        learnt |= {normalised(pair.query) for pair in read_pairs(data / name, Intake(True))}
+    for name in QUERIES:
+        learnt |= {normalised(query.text) for query in read_queries(data / name)}
     for name in EVERY:
         source = data / "qa" / name
         questions = {normalised(q.text): q for q in read_queries(source / "queries.tsv")}
         left_out = [query for text, query in questions.items() if text not in learnt]
-        chosen = [left_out[n * len(left_out) // COUNT] for n in range(COUNT)]
+        count = min(COUNT, len(left_out))
+        chosen = [left_out[n * len(left_out) // count] for n in range(count)]
         passages = read_collection(source / "passages.jsonl.gz")
         write(output / "held-out" / name, passages, chosen, read_qrels(source / "qrels.txt").grades)
     pairs = list(read_pairs(data / "wikiqa/test.tsv", Intake()))

@@ -12,13 +12,14 @@ from birchbark.errors import InputError
 WANTED = "a JSON list of lists of query ids, or a JSON object whose values are such lists"
 
 
-def read_folds(path: Path, judged: Collection[str]) -> tuple[tuple[str, ...], ...]:
+def read_folds(path: Path, judged: Collection[str] | None = None) -> tuple[tuple[str, ...], ...]:
     """Read folds from JSON: a list of lists of query ids (Anserini) or an object of lists (CODEC).
 
     Queries without judgments remain in their folds.
 
-    judged: the ids of the judged queries. Raises InputError unless each of them is in a fold, no
-    query is in two folds, and there are two or more folds, each with a judged query.
+    judged: the ids of the judged queries; None for those in the folds. Raises InputError unless
+    each of them is in a fold, no query is in two folds, and there are two or more folds, each with
+    a judged query.
     """
     try:
         value = json.loads(path.read_text("utf-8-sig"))
@@ -34,6 +35,7 @@ def read_folds(path: Path, judged: Collection[str]) -> tuple[tuple[str, ...], ..
     query_ids = [query_id for fold in folds for query_id in fold]
     if repeated := [query_id for query_id, count in Counter(query_ids).items() if count > 1]:
         raise InputError(f"query {repeated[0]} is in two folds", where=str(path))
+    judged = query_ids if judged is None else judged
     if absent := sorted(set(judged) - set(query_ids)):
         raise InputError(f"judged queries are in no fold: {', '.join(absent[:5])}", where=str(path))
     empty = [number for number, fold in enumerate(folds, 1) if not set(judged) & set(fold)]

@@ -75,7 +75,7 @@ def score_fusion(
 
 
 def check_above_unranked(ranking: Ranking, scale: Scale) -> None:
-    """Raise InputError for scores that would be below those of documents of other runs alone."""
+    """Raise InputError for a score below 0, since a document that is not ranked counts as 0."""
     if scale is not Scale.MINMAX and len(ranking) and ranking.scores[-1] < 0:
         raise InputError(
             "a score is below 0, so documents that are not ranked, which count as 0, would be "

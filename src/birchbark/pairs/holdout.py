@@ -59,28 +59,26 @@ def split_for_validation(
     max_queries: the number of held-out queries of each data set that are used for validation; None
     for all. unused: texts of queries that are used for neither.
     """
-    never = set(map(_normalised, unused))
+    never = set(map(normalised, unused))
     held_out = [
-        held_out_queries((q for q in queries if _normalised(q) not in never), share)
-        if share
-        else []
+        held_out_queries((q for q in queries if normalised(q) not in never), share) if share else []
         for queries, share in zip(sets, shares, strict=True)
     ]
-    in_any_set = never.union(_normalised(query) for queries in held_out for query in queries)
+    in_any_set = never.union(normalised(query) for queries in held_out for query in queries)
     splits = []
     for queries, held, limit in zip(sets, held_out, max_queries, strict=True):
         validated = set(held[:limit])
-        trained = [_normalised(query) not in in_any_set for query in queries]
+        trained = [normalised(query) not in in_any_set for query in queries]
         splits.append((np.array(trained, bool), np.array([q in validated for q in queries], bool)))
     return splits
 
 
-def _normalised(text: str) -> str:
+def normalised(text: str) -> str:
     """Return `text` with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
 def _hash_value(text: str) -> float:
     """Return a hash of `text` in [0, 1)."""
-    data = _normalised(text).encode("utf-8", "surrogatepass")
+    data = normalised(text).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, person=b"held").digest()) / 2**64

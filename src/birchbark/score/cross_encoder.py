@@ -8,7 +8,7 @@ import numpy as np
 
 from birchbark.records import Float32s, Ids
 from birchbark.score.bert_scorer import BertScorer
-from birchbark.score.token_limits import check_query_length, check_token_budget
+from birchbark.score.token_limits import check_token_budget, longest_query, query_too_long
 
 RESERVED_QUERY_TOKENS = 64
 
@@ -34,7 +34,8 @@ class CrossEncoderScorer(BertScorer):
         queries. Raises InputError if the query takes more than half of the input.
         """
         length, available = len(self.spans(query)), self._token_budget
-        check_query_length(query, length, available)
+        if length > longest_query(available):
+            raise query_too_long(query, length, longest_query(available))
         return available - max(length, min(RESERVED_QUERY_TOKENS, available // 5))
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:

@@ -38,13 +38,12 @@ def cut_text(scorer: Scorer, text: str, max_tokens: int | None) -> tuple[str, in
     return text[: spans[kept - 1][1]] if kept else "", len(spans) - kept
 
 
-def check_query_length(query: str, length: int, available: int) -> None:
-    """Raise InputError for a query that takes more than half of an input with a text.
+def longest_query(available: int) -> int:
+    """Return how many tokens a query may have beside a text: half of an input.
 
-    length: its tokens. available: those of an input, without special ones.
+    available: the tokens of an input, without special ones.
     """
-    if length > available // 2:
-        raise query_too_long(query, length, available // 2)
+    return available // 2
 
 
 def query_too_long(query: str, length: int, max_tokens: int) -> InputError:

@@ -19,7 +19,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.pairs.blocks import in_blocks
-from birchbark.pairs.holdout import split_for_validation
+from birchbark.pairs.holdout import normalised, split_for_validation
 from birchbark.pairs.pair_table import PairTable
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Document, Pair
@@ -74,12 +74,21 @@ def load_datasets(
     unless they are skipped, for a data set without pairs to train on, and if each document has a
     single passage although the model is PARADE; ArtifactError if stored token ids are damaged.
     """
-    unused = _held_out_texts(training, root)
+    unused = held_out_texts(training, root)
     files = KnownFiles(tokens / FILES)
     prepared = [
         _prepare(config, training, root, tokenizer, tokens, files, log) for config in training.data
     ]
     queries = [whole.table.queries for whole, _ in prepared]
+    if unused:
+        found = {normalised(query) for own in queries for query in own} & set(unused)
+        log(f"held out: {len(found):,} of {len(unused):,} queries are in the data")
+        if training.held_out and training.held_out.folds and not found:
+            raise InputError(
+                "no query of the fold that is held out is in the data",
+                where=f"{training.path}: held_out",
+                remedy="name the file of the queries from whose texts the pairs were made",
+            )
     shares = [config.validation for config in training.data]
     limits = [config.validation_queries for config in training.data]
     splits = split_for_validation(queries, shares, limits, unused)
@@ -120,18 +129,19 @@ def load_datasets(
     return datasets
 
 
-def _held_out_texts(training: TrainingConfig, root: Path) -> list[str]:
-    """Return the texts of the queries that no data set may use.
+def held_out_texts(training: TrainingConfig, root: Path) -> frozenset[str]:
+    """Return the texts, with single blanks, of the queries that no data set may use.
 
     Raises InputError if there is no such fold.
     """
     held_out = training.held_out
     if held_out is None:
-        return []
-    queries = {q.query_id: q.text for q in read_queries(data_path(root, held_out.queries))}
+        return frozenset()
+    path = data_path(root, held_out.queries)
+    texts = {query.query_id: normalised(query.text) for query in read_queries(path)}
     if held_out.fold is None:
-        return list(queries.values())
-    folds = read_folds(data_path(root, held_out.folds), queries)
+        return frozenset(texts.values())
+    folds = read_folds(data_path(root, held_out.folds))
     if held_out.fold > len(folds):
         raise InputError(
             "no such fold",
@@ -139,7 +149,7 @@ def _held_out_texts(training: TrainingConfig, root: Path) -> list[str]:
             wanted=f"1 to {len(folds)}, as in {held_out.folds}",
             found=str(held_out.fold),
         )
-    return [queries[query_id] for query_id in folds[held_out.fold - 1] if query_id in queries]
+    return frozenset(texts[query_id] for query_id in folds[held_out.fold - 1] if query_id in texts)
 
 
 def _prepare(

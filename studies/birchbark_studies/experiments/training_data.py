@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark.train.config import DataSetConfig, TrainingConfig
+from birchbark.train.dataset import held_out_texts
 from birchbark.train.read_config import read_training
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Experiment, Recipe
@@ -109,7 +110,7 @@ class TrainingDataExperiment(Experiment):
                     remarks.append(f" {bad:,} bad records of {_name(data)} are left out.")
                 for text, times in intake.notes.most_common():
                     remarks.append(f" {_name(data)}: {text} ({times:,} times).")
-            groups += _groups(training, by_query)
+            groups += _groups(training, by_query, held_out_texts(training, workspace.root))
         note = (
             "Pairs of a query and a text, as training configurations read them. Queries are held "
             "out for validation by a hash of their text. Words are delimited by white space."
@@ -142,13 +143,14 @@ def _add(counts: Counts, pairs: Iterable[Pair]) -> None:
 
 
 def _groups(
-    training: TrainingConfig, by_query: list[dict[str, tuple[Counts, Counts]]]
+    training: TrainingConfig,
+    by_query: list[dict[str, tuple[Counts, Counts]]],
+    unused: Collection[str],
 ) -> list[Group]:
-    """Return a group per data set, with rows for its two parts."""
+    """Return a group per data set, with rows for its two parts. unused: texts held out of both."""
     queries = [list(counts) for counts in by_query]
-    splits = split_for_validation(
-        queries, [data.validation for data in training.data], [None] * len(queries)
-    )
+    shares = [data.validation for data in training.data]
+    splits = split_for_validation(queries, shares, [None] * len(queries), unused)
     groups = []
     for data, texts, counts, split in zip(training.data, queries, by_query, splits, strict=True):
         rows = []

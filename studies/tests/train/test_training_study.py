@@ -219,6 +219,22 @@ def test_folds_that_do_not_fit_are_refused(
     assert not list(recipe_by_fold.parent.rglob("curve.jsonl"))
 
 
+def test_all_trainings_of_a_model_leave_its_fold_out(recipe_by_fold: Path) -> None:
+    """An earlier one, too, that learns from the same pairs."""
+    root = recipe_by_fold.parent
+    text = recipe_by_fold.read_text()
+    recipe_by_fold.write_text(text.replace('"tiny.toml"', '["first.toml", "tiny.toml"]'))
+    (root / "first.toml").write_text((root / "tiny.toml").read_text())
+    chains = read_recipe(recipe_by_fold).experiment.chains
+    folds = {name: [t.held_out and t.held_out.fold for t in c] for name, c in chains.items()}
+    assert folds["one layer, fold 1"] == [1, 1]
+    assert folds["one layer, fold 2"] == [2, 2]
+    (root / "first.toml").write_text(toml(settings(str(root / "base"), {"data.validation": None})))
+    with pytest.raises(InputError, match=r"first.toml does not hold out.*found nothing held out"):
+        run_study(read_recipe(recipe_by_fold), root, root / "out")
+    assert not list(root.rglob("curve.jsonl"))
+
+
 EVIDENCE = """
 kind = "evidence"
 [evidence]
@@ -255,7 +271,7 @@ def test_a_query_too_long_is_reported_before_training(recipe: Path, kind: str) -
     common = 'title = "Long"\nmeasures = ["AP"]\n'
     recipe.write_text(common + kind.lstrip() + COLLECTION)
     with pytest.raises(
-        InputError, match=r"one: Tiny, query 2: query is too long .* at most 14 tok"
+        InputError, match=r"Tiny: query 2 is too long for models of tiny.toml: .* at most 14 tok"
     ):
         run_study(read_recipe(recipe), root, root / "out")
     assert not list(root.rglob("curve.jsonl"))

@@ -69,7 +69,8 @@ class EvidenceExperiment(Experiment):
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
         self._check_folds(recipe, collections)
-        settings.compared.check_queries(collections, settings.query_tokens)
+        limits = dict.fromkeys(settings.compared.chains, settings.query_tokens)
+        settings.compared.check_queries(collections, limits)
         for name, model in settings.compared.existing.items():
             with workspace.scorer(model, settings.precision) as scorer:
                 for collection in collections:
@@ -121,15 +122,19 @@ class EvidenceExperiment(Experiment):
             raise InputError("models by fold need one collection, with folds", where=where)
         [collection] = collections
         files, folds = collection.files, collection.folds or ()
-        for chain in compared.chains.values():
-            held_out = chain[-1].held_out
-            if held_out is None or held_out.files != (files.queries, files.folds):
-                raise InputError(
-                    f"{chain[-1].path.name} does not hold out the folds of {collection.name}",
-                    where=where,
-                    wanted=f"held_out: queries = {files.queries!r}, folds = {files.folds!r}",
-                    found=", ".join(held_out.files) if held_out else "nothing held out",
-                )
+        for *earlier, last in compared.chains.values():
+            data = {file for dataset in last.data for file in dataset.files}
+            for training in (*earlier, last):
+                held_out = training.held_out.files if training.held_out else ()
+                if held_out == (files.queries, files.folds):
+                    continue
+                if held_out or training is last or data.intersection(training.files):
+                    raise InputError(
+                        f"{training.path.name} does not hold out the folds of {collection.name}",
+                        where=where,
+                        wanted=f"held_out: queries = {files.queries!r}, folds = {files.folds!r}",
+                        found=", ".join(held_out) or "nothing held out",
+                    )
         if len(folds) != compared.folds:
             raise InputError(
                 "wrong number of folds",

@@ -106,8 +106,7 @@ class PipelineExperiment(ModelExperiment):
         loader, rows = PipelineLoader(workspace), self.ranking.rows
         self._check_existing(loader)
         collections = [workspace.open(files) for files in recipe.collections]
-        read = [stage.query_tokens for stages in rows.stages.values() for stage in stages]
-        self.compared.check_queries(collections, max(n for n in read if n) if all(read) else None)
+        self.compared.check_queries(collections, rows.query_limits)
         prepared = self.compared.prepare(workspace)
         ranked = [
             CollectionRanker(

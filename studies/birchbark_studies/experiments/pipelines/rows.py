@@ -37,6 +37,18 @@ class PipelineRows:
     vectors: dict[str, str] = field(default_factory=dict)
     tuned: dict[str, TunedWeights] = field(default_factory=dict)
 
+    @property
+    def query_limits(self) -> dict[str, int | None]:
+        """Map each model to the number of tokens of a query that it reads; None for all."""
+        read: dict[str, list[int | None]] = {}
+        for stage in (stage for stages in self.stages.values() for stage in stages):
+            for model in models_of(stage).values():
+                read.setdefault(model, []).append(stage.query_tokens)
+        return {
+            model: None if None in limits else max(filter(None, limits))
+            for model, limits in read.items()
+        }
+
     @classmethod
     def read(
         cls, section: Section, default: StageOptions, models: Models, other_rows: Collection[str]

@@ -121,7 +121,7 @@ class RerankingExperiment(ModelExperiment):
         self._check_recipe(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
         self._check_grades(collections)
-        self.compared.check_queries(collections)
+        self.compared.check_queries(collections, {})
         prepared = self.compared.prepare(workspace)
         ranked = [
             scored

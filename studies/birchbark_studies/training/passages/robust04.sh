@@ -7,10 +7,10 @@ set -euo pipefail
 cd "$1"
 queries=checks/robust04/topics.robust04.txt
 
-# Hard links to the files that belong to the collection.
+# A copy of the files that belong to the collection.
 rm -rf robust04.documents
 mkdir robust04.documents
-find disk45 -type f -not -ipath '*/cr/*' -exec cp --link --parents {} robust04.documents \;
+find -L disk45 -type f -not -ipath '*/cr/*' -exec cp --parents {} robust04.documents \;
 
 reading=(--format trec --encoding latin-1)
 birchbark index robust04.documents "${reading[@]}" --to robust04.index --replace
