@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tiny_trainings import some_pairs, toml
 
+from birchbark import read_queries
 from birchbark_studies import recipe_folder
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.outcome import Outcome
@@ -163,8 +165,13 @@ def _write_data(recipe: Recipe, folder: Path) -> None:
             _write(folder / collection.run, _run)
         if collection.folds:
             _write(folder / collection.folds, _folds)
+    for training in (t for chain in recipe.experiment.chains.values() for t in chain):
+        if training.held_out:  # pairs of these queries
+            asked = [query.text for query in read_queries(folder / training.held_out.queries)]
+            for name in (name for data in training.data for name in data.files):
+                _write(folder / name, partial(_pairs, asked))
     for name in recipe.files:
-        write = _pairs
+        write: Callable[[], str] = _pairs
         if name.endswith(".jsonl"):
             write = _scores if "scores" in name else _documents
         elif name.endswith("queries.tsv"):
@@ -230,10 +237,15 @@ def _triples() -> str:
     return "".join(f"{query}\t{texts[0]}\t{texts[-1]}\n" for query, texts in by_query.items())
 
 
-def _pairs() -> str:
-    """Return pairs of two passages per document, with all columns that configurations name."""
+def _pairs(queries: Sequence[str] = ()) -> str:
+    """Return pairs of two passages per document, with all columns that configurations name.
+
+    queries: used in turn in place of others.
+    """
     rows = ["qid\tquery\tdocid\ttext\tlabel\tgrade"]
     for p in some_pairs(12, 4):
+        if queries:
+            p = replace(p, query=queries[int(p.query_id[1:]) % len(queries)])
         for text in (p.text, "iron and stone"):
             rows.append(
                 f"{p.query_id}\t{p.query}\t{p.doc_id}\t{text}\t{p.relevance}\t{p.relevance}"
