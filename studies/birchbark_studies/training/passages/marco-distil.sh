@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Make training pairs of MS MARCO's documents as Chen et al. 2021 did for Simplified TinyBERT: for each relevant document
 # of the training queries the five windows that a teacher scores highest, and as many random windows of other documents:
-# 3.3 million pairs. MARCO is the folder that marco.sh takes, MODEL the teacher. It scores about ten windows of each of
-# 370,000 documents, for which DEVICE should be a GPU (cuda). Takes some 20 GB of disk while it runs.
+# 3.3 million pairs. MARCO is the folder that marco.sh takes, MODEL the teacher. It scores all windows of
+# the relevant documents, of which there are about 370,000: DEVICE should be a GPU (cuda). By estimate, it takes 20 GB of
+# disk while it runs; it has been run on small files only.
 # Run: bash studies/birchbark_studies/training/passages/marco-distil.sh MARCO marco-pool
 set -euo pipefail
 marco=$1 work=$2 model=${3:-Capreolus/bert-base-msmarco} device=${4:-cuda}
