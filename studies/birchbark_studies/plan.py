@@ -223,8 +223,8 @@ def _tokens(files: CollectionFiles, root: Path | None) -> float:
     if root is None or not (path := root / files.documents).is_file():
         return TOKENS
     intake = Intake(skip_bad=True, encoding=files.encoding)
-    documents = islice(read_collection(path, intake, files.format or None), SAMPLED)
     try:
+        documents = islice(read_collection(path, intake, files.format or None), SAMPLED)
         lengths = [len(document.contents.split()) for document in documents]
     except BirchbarkError:
         return TOKENS

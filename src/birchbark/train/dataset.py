@@ -81,7 +81,7 @@ def load_datasets(
     ]
     queries = [whole.table.queries for whole, _ in prepared]
     if unused:
-        found = {normalised(query) for own in queries for query in own} & set(unused)
+        found = {normalised(query) for own in queries for query in own} & unused
         log(f"held out: {len(found):,} of {len(unused):,} queries are in the data")
         if training.held_out and training.held_out.folds and not found:
             raise InputError(
