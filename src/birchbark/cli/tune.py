@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     "--depth",
     type=click.IntRange(1),
     default=defaults.RETRIEVAL_DEPTH,
-    help="Number of best documents of each run that are mixed.",
+    help="Number of best documents of each run that are mixed. Of several runs, the new run has as "
+    "many for each query.",
 )
 @option("--seed", default=defaults.SEED, help="Random seed of folds and bootstrap.")
 @option("--tag", help="Tag of the new run.  [default: mixed]")
@@ -135,9 +136,11 @@ def command(
     else:
         query_ids = dict.fromkeys(q for run in (first, *others) for q in run.rankings)
         candidates = run_candidates([first, *others], query_ids, depth, scaled)
-        _report_left_out([first, *others], candidates)
-    tuning = tune(candidates, judgments, weights, measure_name, query_folds, depth)
-    mixed = mixed_run(candidates, tuning, tag or "mixed")
+    ranked = max(map(len, first.rankings.values())) if evidence else depth
+    tuning = tune(candidates, judgments, weights, measure_name, query_folds, ranked)
+    mixed = mixed_run(candidates, tuning, tag or "mixed").head(ranked)
+    if others:
+        _report_left_out([first, *others], mixed)
     made = {
         "name": mixed.tag,
         "method": f"weights by cross-validation for {measure_name}",
@@ -177,15 +180,14 @@ def _check_scores(file: Path, run: Run, scale: Scale) -> None:
             raise error.at(f"{file}: query {query_id}") from None
 
 
-def _report_left_out(runs: Sequence[Run], candidates: Mapping[str, Candidates]) -> None:
-    """Print how many documents are left out, since every run ranks them below the depth."""
+def _report_left_out(runs: Sequence[Run], mixed: Run) -> None:
+    """Print how many documents of the runs are below the depth of the mixed run."""
     left_out = 0
-    for query_id, of_query in candidates.items():
+    for query_id, ranking in mixed.rankings.items():
         rankings = [run.rankings[query_id] for run in runs if query_id in run.rankings]
-        ranked = {doc_id for ranking in rankings for doc_id in ranking.doc_ids}
-        left_out += len(ranked) - len(of_query.doc_ids)
+        left_out += len({d for ranking in rankings for d in ranking.doc_ids}) - len(ranking)
     if left_out:
-        notify(f"note: {plural(left_out, 'document')} ranked below --depth by every run: left out")
+        notify(f"note: {plural(left_out, 'document')} below --depth: left out")
 
 
 def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Candidates]) -> None:
@@ -204,7 +206,10 @@ def _report_scores(evidence: Path, scores: Scores, candidates: Mapping[str, Cand
     lists = [of_document for of_query in scores.values() for of_document in of_query.values()]
     notify(f"{plural(used, 'document')} of {plural(queries, 'query')} have scores")
     if unused := sum(map(bool, lists)) - used:
-        notify(f"note: ignored the scores of {plural(unused, 'document')} not in the run")
+        notify(
+            f"note: ignored the scores of {plural(unused, 'document')} not among the first --depth "
+            "of the run"
+        )
 
 
 def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> dict[str, object]:
