@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.arguments import instances_of, listed, text_of, texts_of
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
@@ -380,10 +380,6 @@ REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "depth": (lambda i: rank_query(i, "bees", depth=1.5), "depth is not a whole number"),
     "depth below 0": (lambda i: Ranking.of(["a"], [1]).head(-1), "depth is out of range"),
     "depth of a run": (lambda i: Run({"1": Ranking.of(["a"], [1])}).head(-1), "depth is out of"),
-    "depth of a fusion": (
-        lambda i: reciprocal_rank_fusion([Run({"1": Ranking.of(["a"], [1])})], depth=-1),
-        "depth is out of range",
-    ),
     "rankings": (lambda i: Run([Ranking.of(["a"], [1])]), "rankings is not a mapping"),
     "tag": (lambda i: Run({}, 5), "the tag of a run is not a text"),
     "grades": (lambda i: Qrels(["a"]), "grades is not a mapping"),
@@ -505,7 +501,7 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
         "no first stage: expected what",
     ),
     "an aggregation": (
-        lambda i: load_ranker(aggregate=Max()),
+        lambda i: load_ranker(aggregate=Top((1.0,))),
         "aggregate: wrong type",
     ),
     "a precision": (lambda i: load_ranker(precision="int4"), "precision"),

@@ -16,7 +16,7 @@ from birchbark.collection.data_files import find_data_root
 from birchbark.collection.documents import read_collection
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
-from birchbark.combine.aggregate import Max, Mean
+from birchbark.combine.aggregate import Mean, Top
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
@@ -168,7 +168,7 @@ def test_mteb_describes_the_models(ranker: Ranker, bert: Callable[..., Path]) ->
     assert BirchbarkSearch(ranker).mteb_model_meta.training_datasets is None
     assert BirchbarkSearch(bert(labels=1)).mteb_model_meta.training_datasets is None
     other = FirstStage(BM25(k1=1.2, b=0.75))
-    rankers = [ranker, ranker, *(replace(ranker, aggregation=x()) for x in (Mean, Max))]
+    rankers = [ranker, ranker, *(replace(ranker, aggregation=x()) for x in (Mean, Top))]
     rankers.append(replace(ranker, segmenter=paragraphs))
     metas = [default, bm25, *(BirchbarkSearch(x).mteb_model_meta for x in rankers)]
     metas += [BirchbarkSearch((), other).mteb_model_meta]

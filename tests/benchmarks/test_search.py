@@ -19,7 +19,7 @@ from benchmarks.search_report import report
 from benchmarks.search_rows import BM25, DEFAULTS, ROWS, NewScorers, Row, Vectors
 from benchmarks.search_times import TimedSearch
 from birchbark import Index, Ranker, defaults, rerank
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.pipeline.stored.precompute import STATIC, VECTORS
 from birchbark.records import Ranking
@@ -99,7 +99,7 @@ def test_first_tokens_rank_by_the_cross_encoder_alone(
     prepared: Prepared, models: NewScorers, tmp_path: Path
 ) -> None:
     """Short documents are read as one segment; the scores are those of a ranker without BM25."""
-    ranker = Ranker(models.scorer(defaults.MODEL), whole, Max(), Interpolation(0))
+    ranker = Ranker(models.scorer(defaults.MODEL), whole, Top((1.0,)), Interpolation(0))
     candidates = prepared.candidates()
     index = Index(prepared.indexes[Vectors.NONE])
     wanted = rerank(index, candidates, prepared.queries, ranker)

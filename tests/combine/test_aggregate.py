@@ -15,13 +15,12 @@ from birchbark.combine import aggregate as aggregation_module
 from birchbark.combine.aggregate import (
     Aggregation,
     First,
-    Max,
     Mean,
     Sum,
     Top,
     TopMean,
     aggregate,
-    grows,
+    bounds_from_below,
     parse_aggregation,
     weighted_sum,
 )
@@ -34,7 +33,7 @@ ANY_ORDER = [
     Top((1, 0, 0.3, 0.2)),
     TopMean(),
     TopMean((1, 0, 0.3)),
-    Max(),
+    Top((1.0,)),
     Sum(),
     Mean(),
 ]
@@ -59,7 +58,7 @@ def test_aggregations_are_what_their_names_say(scores: np.ndarray) -> None:
     if len(scores):
         best = np.sort(scores.astype(float))[::-1]
         assert score(First(), scores) == scores[0]
-        assert score(Max(), scores) == best[0]
+        assert score(Top((1.0,)), scores) == best[0]
         assert score(Sum(), scores) == pytest.approx(best.sum())
         assert score(Mean(), scores) == pytest.approx(best.mean())
         weights = np.array([1, 0.5, 0.25])[: len(best)]
@@ -109,7 +108,7 @@ def test_equal_segments_keep_their_order_in_long_documents() -> None:
 
 def test_the_highest_possible_evidence() -> None:
     """It is that of segments which all score 1; of as many as there can be, if that is unknown."""
-    for aggregation in (First(), Max(), Mean(), TopMean((2, 1))):
+    for aggregation in (First(), Top((1.0,)), Mean(), TopMean((2, 1))):
         assert [aggregation.max_evidence(n) for n in (0, 1, 5, None)] == [0, 1, 1, 1]
     assert [Sum().max_evidence(n) for n in (0, 1, 5, None)] == [0, 1, 5, np.inf]
     assert [Top((2, 1, 0.5)).max_evidence(n) for n in (0, 1, 2, 5)] == [0, 2, 3, 3.5]
@@ -118,7 +117,7 @@ def test_the_highest_possible_evidence() -> None:
 
 def test_which_aggregations_are_known_to_grow() -> None:
     """The sums and means of the highest scores, but not an aggregation of another class."""
-    assert all(map(grows, (Top(), TopMean(), Max(), Sum())))
+    assert all(map(bounds_from_below, (Top(), TopMean(), Top((1.0,)), Sum())))
 
     class Other:
         def weights(self, scores: np.ndarray) -> np.ndarray:
@@ -127,7 +126,7 @@ def test_which_aggregations_are_known_to_grow() -> None:
         def max_evidence(self, segments: int | None = None) -> float:
             return 0.0
 
-    assert not grows(Other())
+    assert not bounds_from_below(Other())
 
 
 def test_top_needs_a_weight() -> None:
@@ -142,7 +141,7 @@ def test_names_of_aggregations() -> None:
     assert parse_aggregation("topmean:1,0.5") == TopMean((1.0, 0.5))
     assert [parse_aggregation(n) for n in ("first", "max", "sum", "mean")] == [
         First(),
-        Max(),
+        Top((1.0,)),
         Sum(),
         Mean(),
     ]

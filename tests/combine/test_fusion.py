@@ -54,11 +54,11 @@ def test_scaled_scores(scores: list[dict[str, dict[str, float]]]) -> None:
         assert dict(ranking) == pytest.approx(expected, rel=1e-6)
 
 
-def test_depth_and_scale() -> None:
-    """Only the best are ranked; raw scores are summed as they are."""
+def test_raw_scores() -> None:
+    """They are summed as they are."""
     runs = [run_of({"1": {"a": 3, "b": 1}}), run_of({"1": {"b": 4, "c": 2}})]
-    fused = score_fusion(runs, [1, 0.5], Scale.RAW, depth=2)
-    assert list(fused.rankings["1"]) == [("b", 3.0), ("a", 3.0)]
+    fused = score_fusion(runs, [1, 0.5], Scale.RAW)
+    assert list(fused.rankings["1"]) == [("b", 3.0), ("a", 3.0), ("c", 1.0)]
 
 
 def test_scales_by_name() -> None:
@@ -85,7 +85,7 @@ def test_rankings_of_one_query_are_fused() -> None:
     expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62]
     assert fused.scores.tolist() == pytest.approx(expected, rel=1e-6)
     runs = [Run({"1": ranking}) for ranking in rankings]
-    assert reciprocal_rank_fusion(runs, depth=3).rankings == {"1": fused}
+    assert reciprocal_rank_fusion(runs).head(3).rankings == {"1": fused}
 
 
 def test_a_rank_constant_is_a_finite_number_from_0_on() -> None:

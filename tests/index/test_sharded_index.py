@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from divided_indexes import BOTH, DOCUMENTS, QUERIES, STAGES, bits, built
 
 from birchbark.cli import group
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.errors import ArtifactError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.describe import describe
@@ -53,7 +53,7 @@ def test_vectors_and_rerankers(tmp_path: Path, bert: Callable[..., Path]) -> Non
     """Vectors are stored in each shard; dense, hybrid and re-ranked results are equal."""
     embedding, cross_encoder = load_scorer(bert()), load_scorer(bert(labels=1, seed=3))
     stage = FirstStage(BM25(), BOTH)
-    ranker = Ranker(cross_encoder, sentences, Max(), embedding=embedding, depth=20)
+    ranker = Ranker(cross_encoder, sentences, Top((1.0,)), embedding=embedding, depth=20)
     found = []
     for shards in (None, 3):
         folder = tmp_path / str(shards)

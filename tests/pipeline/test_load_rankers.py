@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from birchbark import Ranker, highlight, load_ranker, load_scorer, rank
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.errors import InputError
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -29,7 +29,7 @@ def test_options_have_the_names_and_defaults_of_the_command(bert: Callable[..., 
     assert ranker.plan.segments == 2
     assert segmenter_name(ranker.segmenter) == "paragraphs"
     assert ranker.scorer.fingerprint == expected.scorer.fingerprint
-    assert load_ranker(model=model, embedding="none", aggregate="max").aggregation == Max()
+    assert load_ranker(model=model, embedding="none", aggregate="max").aggregation == Top((1.0,))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.combine.aggregate import Max, Top
+from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.index import Index
@@ -56,7 +56,7 @@ def test_a_1_keeps_the_first_stage_order(
 
 def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
     """With a = 0 first-stage scores do not count."""
-    ranker = Ranker(WordScorer(), aggregation=Max(), interpolation=Interpolation(0))
+    ranker = Ranker(WordScorer(), aggregation=Top((1.0,)), interpolation=Interpolation(0))
     hits = scored(index, QUERIES[0], rank_query(index, "birch river"), ranker)
     assert [h.score for h in hits] == [h.evidence for h in hits]
     assert {h.document.doc_id: h.evidence for h in hits}["forest"] == 0.5

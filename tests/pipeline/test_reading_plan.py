@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shelf import QUERY, Library, StoredVectors, Written, WrittenEmbedding
 
-from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top, aggregate
+from birchbark.combine.aggregate import Aggregation, First, Mean, Sum, Top, aggregate
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError
@@ -41,7 +41,7 @@ from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer, write_duo
 
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3, 0.999, 1e-7])
-GROWING = [Top(), Top((0.2, 1.0)), Max(), Sum()]  # evidence never falls with more segments
+GROWING = [Top(), Top((0.2, 1.0)), Top((1.0,)), Sum()]  # evidence never falls with more segments
 AGGREGATIONS = [*GROWING, First(), Mean()]
 SEGMENTS = st.lists(st.tuples(SCORES, SCORES, st.integers(0, 2)), max_size=5)
 PLANS = st.builds(
@@ -445,7 +445,7 @@ def test_all_documents_are_scored_without_a_first_stage() -> None:
     """score_documents reads of each document what the plan chooses, whatever number it allows."""
     library = Library([[(0.5, 0.5, 0), (0.25, 0.5, 1)]] * 9)
     plan = ReadingPlan(segments=1, documents=2, pairs=3)
-    readers = RankerReaders(library, Ranker(Written(), Windows(1, 0), Max(), plan=plan))
+    readers = RankerReaders(library, Ranker(Written(), Windows(1, 0), Top((1.0,)), plan=plan))
     scoring = score_documents(readers, QUERY, list(library.texts))
     assert [hit.score for hit in scoring.hits()] == [0.25] * 9
     assert scoring.stats.exact

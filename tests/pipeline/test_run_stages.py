@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from birchbark.cli import group
 from birchbark.cli.rerank import command
 from birchbark.collection.runs import read_run, write_run
-from birchbark.combine.aggregate import Max, Mean, Top
+from birchbark.combine.aggregate import Mean, Top
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
@@ -56,7 +56,7 @@ def stages() -> list[Ranker]:
     return [
         Ranker(WordScorer(), Windows(3, 1), Mean(), Interpolation(0.3), depth=25),
         Ranker(WordScorer(), Windows(1, 0), Top((1.0, 0.5)), Interpolation(0.2), depth=12),
-        Ranker(WordScorer(), sentences, Max(), Interpolation(0.5, Scale.MINMAX), depth=6),
+        Ranker(WordScorer(), sentences, Top((1.0,)), Interpolation(0.5, Scale.MINMAX), depth=6),
     ]
 
 
@@ -139,7 +139,7 @@ def test_below_the_depth_a_hit_has_its_share_of_the_first_stage(
     engine: IndexEngine, run: Run, scale: Scale
 ) -> None:
     """It is scaled as the candidates are, so that no number is made up."""
-    ranker = Ranker(WordScorer(), sentences, Max(), Interpolation(0.3, scale), depth=3)
+    ranker = Ranker(WordScorer(), sentences, Top((1.0,)), Interpolation(0.3, scale), depth=3)
     answers: list[Answer] = []
     for query in QUERIES:
         own = dict(run.rankings[query.query_id])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shelf import Shelf, Written
 
-from birchbark.combine.aggregate import Aggregation, First, Max, Mean, Sum, Top
+from birchbark.combine.aggregate import Aggregation, First, Mean, Sum, Top
 from birchbark.combine.contenders import contenders
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.deadline import Deadline
@@ -28,7 +28,7 @@ from birchbark.segment.windows import Windows
 
 QUERY = "birch"
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3, 0.999, 1e-7])
-AGGREGATIONS = [Top(), Top((0.2, 1.0)), Top((0.0, 1.0)), First(), Max(), Mean(), Sum()]
+AGGREGATIONS = [Top(), Top((0.2, 1.0)), Top((0.0, 1.0)), First(), Top((1.0,)), Mean(), Sum()]
 
 
 def scored_topk(shelf: Shelf, first: Ranking, ranker: Ranker, top: int) -> TopKScoring:
@@ -221,7 +221,7 @@ def test_a_rescored_document_may_fall_behind_an_unscored_one() -> None:
     ranker = Ranker(
         coarse,
         Windows(1, 0),
-        Max(),
+        Top((1.0,)),
         Interpolation(0.5, Scale.RAW),
         precise=precise,
         rescore_depth=1,

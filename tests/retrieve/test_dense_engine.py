@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from birchbark.cli import group
 from birchbark.collection.runs import read_run
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.combine.fusion import reciprocal_rank_fusion
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
@@ -64,7 +64,9 @@ def test_cosine_ranking_equals_re_ranking_by_the_embedding(directory: Path) -> N
     """Scores equal those of the embedding as a re-ranker with MaxP and a = 0."""
     index = Index(directory)
     model = index.attachments["vectors"].config["model"]
-    alone = Ranker(load_scorer(model), sentences, interpolation=Interpolation(0), aggregation=Max())
+    alone = Ranker(
+        load_scorer(model), sentences, interpolation=Interpolation(0), aggregation=Top((1.0,))
+    )
     candidates = Run({"1": rank_query(index, QUERY, FirstStage(match=ALL))})
     ranked = rerank(index, candidates, [Query("1", QUERY)], [alone]).rankings["1"]
     for near in (VectorMatch(), VectorMatch(5), VectorMatch(0, ALL)):
@@ -126,7 +128,7 @@ def test_reciprocal_rank_fusion(directory: Path, depth: int) -> None:
         Run({"1": engine(directory).rank(QUERY, depth)}),
         Run({"1": rank_query(index, QUERY, FirstStage(), depth)}),
     ]
-    assert fused.rank(QUERY, depth) == reciprocal_rank_fusion(runs, depth=depth).rankings["1"]
+    assert fused.rank(QUERY, depth) == reciprocal_rank_fusion(runs).head(depth).rankings["1"]
     assert fused.name == "bm25+dense-rrf"
     assert len(fused.rank("unknown", depth)) == min(depth, len(index))
     for wrong in ((0, OR), (None, None)):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from birchbark import deadline
 from birchbark.collection.runs import write_run
-from birchbark.combine.aggregate import Max, Top
+from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
@@ -98,7 +98,7 @@ def test_equal_sentences_are_scored_once_without_a_store(index: Index) -> None:
     def segmenter(document: Document) -> list[Segment]:
         return Windows(1, 0)(DOCUMENTS[0]) * 2
 
-    ranker = Ranker(inner, segmenter, Max())
+    ranker = Ranker(inner, segmenter, Top((1.0,)))
     candidates = Ranking.of(["canoe", "bees"], [2.0, 1.0])
     scoring = TopKScoring(RankerReaders(index, ranker), QUERIES[0].text, candidates, 2)
     scoring.run()
@@ -162,7 +162,7 @@ def test_weights_depth_and_aggregation_change_without_bert(index: Index, tmp_pat
     inner = Counting()
     with ScoreStore(tmp_path, inner) as store:
         rerank(index, run, QUERIES, Ranker(CachedScorer(inner, store)))
-    for a, aggregation, depth in ((0.0, Max(), 100), (0.7, Top((1, 1)), 3)):
+    for a, aggregation, depth in ((0.0, Top((1.0,)), 100), (0.7, Top((1, 1)), 3)):
         idle = Counting()
         choices = {
             "aggregation": aggregation, "interpolation": Interpolation(a), "depth": depth

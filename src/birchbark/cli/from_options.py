@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from birchbark.pipeline.searcher import Searcher
     from birchbark.pipeline.settings.ranker import Ranker
     from birchbark.pipeline.stage_options import StageOptions
-    from birchbark.records import Query
     from birchbark.retrieve.vector_match import VectorMatch
     from birchbark.score.session import SessionFactory
 
@@ -221,10 +220,3 @@ def check_writable(path: Path | None) -> None:
     existing = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
     if not os.access(existing, os.W_OK):
         raise InputError("is not writable", where=str(existing))
-
-
-def load_queries(path: Path, topic_fields: tuple[str, ...], encoding: str) -> list[Query]:
-    """Return the queries in the file `path`; for the arguments see read_queries."""
-    from birchbark.collection.queries import read_queries
-
-    return read_queries(path, topic_fields, encoding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -70,7 +71,6 @@ def command(
     from birchbark.collection.runs import read_run
     from birchbark.combine.fusion import reciprocal_rank_fusion, score_fusion
     from birchbark.combine.interpolate import Scale
-    from birchbark.records import Run
 
     check_given_options()
     check_tag(tag)
@@ -82,8 +82,7 @@ def command(
         fused = reciprocal_rank_fusion(given, weights or None, rank_constant)
     else:
         fused = score_fusion(given, weights or None, Scale(scale))
-    best = {query_id: ranking.head(depth) for query_id, ranking in fused.rankings.items()}
-    combined = Run(best, tag or fused.tag)
+    combined = replace(fused.head(depth), tag=tag or fused.tag)
     made = {
         "name": combined.tag,
         "method": f"fusion by {fused_by}",
@@ -91,7 +90,7 @@ def command(
         "weight": list(weights) or "equal",
     }
     write_described_run(combined, output, [*known_stages(zip(runs, given, strict=True)), made])
-    left_out = sum(len(x) - len(best[query_id]) for query_id, x in fused.rankings.items())
+    left_out = sum(len(fused.rankings[q]) - len(x) for q, x in combined.rankings.items())
     partial = [
         query_id for query_id in fused.rankings if any(query_id not in x.rankings for x in given)
     ]

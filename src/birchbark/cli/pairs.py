@@ -12,7 +12,7 @@ import click
 from birchbark import defaults
 from birchbark.cli import pairs_options as shared
 from birchbark.cli.console import counted, notify
-from birchbark.cli.from_options import load_queries, models_on
+from birchbark.cli.from_options import models_on
 from birchbark.cli.options import (
     BAD_RECORD_REMEDY,
     PATH,
@@ -121,6 +121,7 @@ def command(
     """
     from birchbark.collection.documents import read_collection
     from birchbark.collection.parsing.intake import Intake
+    from birchbark.collection.queries import read_queries
     from birchbark.pairs.holdout import held_out_ids
     from birchbark.pairs.judged import judged_pairs, segment_texts
     from birchbark.segment.by_name import parse_segmenter
@@ -131,7 +132,7 @@ def command(
         raise InputError("--best-segments has no effect with --segments whole")
     texts_of, rank_range = segment_texts(parse_segmenter(segments)), parse_ranks(ranks)
     intake = Intake(skip_bad, encoding, BAD_RECORD_REMEDY)
-    query_of = {query.query_id: query for query in load_queries(queries, topic_fields, encoding)}
+    query_of = {query.query_id: query for query in read_queries(queries, topic_fields, encoding)}
     grades = shared.read_judgments(qrels, intake, query_of)
     selector = None
     if best_segments:

@@ -15,7 +15,6 @@ from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
     check_tag,
     check_writable,
-    load_queries,
     make_rankers,
     models_on,
     stored_scores,
@@ -97,6 +96,7 @@ def command(
     segments without a stored score.
     """
     from birchbark.artifact import new_file
+    from birchbark.collection.queries import read_queries
     from birchbark.collection.run_metadata import known_stages, write_described_run
     from birchbark.collection.runs import read_run, write_run
     from birchbark.device.torch_session import name_of_device
@@ -116,7 +116,7 @@ def command(
     files = [file.absolute() for file in (output, report, evidence) if file]
     if len(set(files)) < len(files):
         raise InputError("two of --output, --report and --evidence are the same file")
-    opened, every = Index(index), load_queries(queries, topic_fields, encoding)
+    opened, every = Index(index), read_queries(queries, topic_fields, encoding)
     run = read_run(run_file)
     rankers = make_rankers(models_on(device, threads), stages)
     topics, work = part.queries(every), {}

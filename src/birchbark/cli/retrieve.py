@@ -15,7 +15,6 @@ from birchbark.cli.from_options import (
     check_tag,
     check_threads,
     check_writable,
-    load_queries,
     models_on,
     take_ranker,
 )
@@ -97,6 +96,7 @@ def command(
 ) -> None:
     """Rank the documents of INDEX for each query, by BM25, tf-idf or stored vectors."""
     from birchbark.artifact import new_file
+    from birchbark.collection.queries import read_queries
     from birchbark.collection.run_metadata import write_described_run
     from birchbark.collection.runs import write_run
     from birchbark.index.index import Index
@@ -114,7 +114,7 @@ def command(
     part = Part.parse(shard_text, {output: 0, report: 0})
     for target in part.targets:
         check_writable(part.file(target))
-    every = load_queries(queries, topic_fields, encoding)
+    every = read_queries(queries, topic_fields, encoding)
     load = models_on(defaults.DEVICE, threads).scorer
     engine = open_engine(Index(index), stage, match, load)
     topics, work = part.queries(every), {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -51,7 +52,8 @@ class Aggregation(Protocol):
 class Top:
     """Σ w_i · s_i over the highest scores s_1 ≥ s_2 ≥ …, as in equation 3.2 of the birch paper.
 
-    Of segments with equal scores, the earlier one ranks first.
+    With the weight 1 alone, it is the highest score (MaxP). Of segments with equal scores, the
+    earlier one ranks first.
 
     Attributes:
         by_rank: The weights w_1, w_2, … of the highest score, the second highest, and so on: one or
@@ -123,19 +125,6 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
-class Max:
-    """The highest segment score (MaxP). It has no settings."""
-
-    def weights(self, scores: Float32s) -> Weights:
-        """Give the segment with the highest score weight 1; of several, the earliest."""
-        return Top((1.0,)).weights(scores)
-
-    def max_evidence(self, segments: int | None = None) -> float:
-        """Return 1, or 0 for a document without segments."""
-        return float(segments != 0)
-
-
-@dataclass(frozen=True, slots=True)
 class Sum:
     """The sum of all segment scores (SumP). It has no settings."""
 
@@ -163,7 +152,7 @@ class Mean:
 
 BY_NAME: dict[str, Callable[[], Aggregation]] = {
     "first": First,
-    "max": Max,
+    "max": partial(Top, (1.0,)),
     "sum": Sum,
     "mean": Mean,
 }
@@ -216,12 +205,12 @@ def aggregate(scores: Float32s, aggregation: Aggregation, unread: int = 0) -> Ag
     return AggregatedEvidence(weighted_sum(scores, weights), scores, weights)
 
 
-def grows(aggregation: Aggregation) -> bool:
-    """Return whether evidence never falls when a segment's score rises; false if unknown.
+def bounds_from_below(aggregation: Aggregation) -> bool:
+    """Return whether the evidence of any segments of a document is a lower bound of its evidence.
 
-    If so, what has been read of a document gives a lower bound of its evidence.
+    False if unknown.
     """
-    return isinstance(aggregation, (Top, TopMean, Max, Sum))
+    return isinstance(aggregation, (Top, TopMean, Sum))
 
 
 def weighted_sum(scores: Float32s, weights: Weights) -> float:

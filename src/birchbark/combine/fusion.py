@@ -19,7 +19,6 @@ def reciprocal_rank_fusion(
     runs: Sequence[Run],
     weights: Sequence[float] | None = None,
     rank_constant: float = defaults.RANK_CONSTANT,
-    depth: int | None = None,
 ) -> Run:
     """Rank documents by the sum of weight / (rank_constant + rank) over runs (Cormack et al. 2009).
 
@@ -29,7 +28,6 @@ def reciprocal_rank_fusion(
         weights: The weight of each run, 0 or more. Defaults to None: 1 for each.
         rank_constant: 0 or more; the larger it is, the less the first ranks stand out. Defaults
             to 60.
-        depth: Number of documents to rank for each query. Defaults to None: all.
 
     Raises:
         InputError: There are no runs, or a weight or the constant is invalid.
@@ -37,7 +35,7 @@ def reciprocal_rank_fusion(
     require_number("rank constant", rank_constant)
     if not (isfinite(rank_constant) and rank_constant >= 0):
         raise InputError("rank constant out of range", wanted="0 or more", found=str(rank_constant))
-    return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), depth, "rrf")
+    return _fuse(runs, weights, lambda r: _reciprocal_ranks(r, rank_constant), "rrf")
 
 
 def fuse_rankings(rankings: Sequence[Ranking], depth: int) -> Ranking:
@@ -50,7 +48,6 @@ def score_fusion(
     runs: Sequence[Run],
     weights: Sequence[float] | None = None,
     scale: Scale | str = DEFAULT_SCALE,
-    depth: int | None = None,
 ) -> Run:
     """Rank documents by the weighted sum of their scaled scores.
 
@@ -60,7 +57,6 @@ def score_fusion(
         scale: How the scores of a run are scaled for each query: `max`, divided by the highest;
             `minmax`, mapped linearly to [0, 1], equal ones to 0; `raw`, unchanged. Defaults to
             `max`. Scores below 0 need `minmax`.
-        depth: Number of documents to rank for each query. Defaults to None: all.
 
     Raises:
         InputError: There are no runs, a weight is invalid, or a query's scores cannot be scaled.
@@ -71,7 +67,7 @@ def score_fusion(
         check_above_unranked(ranking, parsed)
         return scale_scores(ranking.scores, parsed)
 
-    return _fuse(runs, weights, shares, depth, "fused")
+    return _fuse(runs, weights, shares, "fused")
 
 
 def check_above_unranked(ranking: Ranking, scale: Scale) -> None:
@@ -89,7 +85,6 @@ def _fuse(
     runs: Sequence[Run],
     weights: Sequence[float] | None,
     shares: Callable[[Ranking], NDArray[np.float64]],
-    depth: int | None,
     tag: str,
 ) -> Run:
     """Sum the weighted shares of each document. shares: of a ranking's documents, (n,)."""
@@ -116,7 +111,7 @@ def _fuse(
                     weighted.append((ranking, weight * shares(ranking)))
                 except InputError as error:
                     raise error.at(f"run {run.tag}, query {query_id}") from None
-        rankings[query_id] = _sum_shares(weighted, depth)
+        rankings[query_id] = _sum_shares(weighted)
     return Run(rankings, tag)
 
 
@@ -125,7 +120,7 @@ def _reciprocal_ranks(ranking: Ranking, rank_constant: float) -> NDArray[np.floa
 
 
 def _sum_shares(
-    rankings: Sequence[tuple[Ranking, NDArray[np.float64]]], depth: int | None
+    rankings: Sequence[tuple[Ranking, NDArray[np.float64]]], depth: int | None = None
 ) -> Ranking:
     """Rank documents by the sum of their shares. rankings: each with the shares (n,) it gives."""
     sums: dict[str, float] = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.arguments import choice_of
-from birchbark.combine.aggregate import Aggregation, Max, Top, TopMean, parse_aggregation
+from birchbark.combine.aggregate import Aggregation, Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
@@ -175,9 +175,8 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     limited = options.max_segments is not None or options.max_length is not None
     if segments is None:
         chooses = scorer.width == 1 and bi_encoder(scorer) is None and not limited
-        best = len(aggregation.by_rank) if isinstance(aggregation, (Top, TopMean)) else 1
-        if chooses and isinstance(aggregation, (Top, TopMean, Max)):
-            segments = str(max(best, int(defaults.READ_SEGMENTS)))
+        if chooses and isinstance(aggregation, (Top, TopMean)):
+            segments = str(max(len(aggregation.by_rank), int(defaults.READ_SEGMENTS)))
         else:
             segments = ALL
     pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)

@@ -10,10 +10,9 @@ import numpy as np
 
 from birchbark.arguments import listed, shown, text_of
 from birchbark.errors import InputError
-from birchbark.pipeline.rank_texts import RankedText, rank
+from birchbark.pipeline.rank_texts import RankedText, load_once, rank
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Float32s
-from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
 
 Frame = TypeVar("Frame")
@@ -33,7 +32,7 @@ class PairScorer:
             model: The name or directory of a model (see `load_scorer`), a model, or a ranker.
                 Defaults to None: both default models, as in `rank`.
         """
-        self._model = load_scorer(model) if isinstance(model, str | Path) else model
+        self._model = load_once(model)
 
     @overload
     def predict(

@@ -10,7 +10,7 @@ from threading import Lock
 
 from birchbark import defaults
 from birchbark.arguments import shown, text_of, texts_of
-from birchbark.combine.aggregate import Max, Top, TopMean
+from birchbark.combine.aggregate import Top, TopMean
 from birchbark.deadline import Deadline
 from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
@@ -94,7 +94,7 @@ def rank(
     """
     require_at_least("top", top, 1)
     query, texts = text_of(query, "the query"), texts_of(texts, "text")
-    ranker = ranker_of_texts(_loaded(model))
+    ranker = ranker_of_texts(load_once(model))
     names = _names(texts)
     scoring = _score(query, texts, ranker, Deadline(budget, on_batch=on_batch))
     indexes = {name: i for i, name in enumerate(names)}
@@ -120,9 +120,8 @@ def highlight(
 ) -> list[list[Evidence]]:
     """Find the sentences of each text that are most relevant to `query`, as a search does.
 
-    The cross-encoder reads three sentences of each text, which the embedding chooses, in a text of
-    more than 10,000 characters among the parts with most of the query's terms. A single model reads
-    all sentences.
+    The embedding reads all sentences, and chooses three of each text for the cross-encoder. A
+    single model reads all sentences.
 
     Args:
         query: The query.
@@ -141,7 +140,7 @@ def highlight(
         DeadlineError: The budget does not suffice for all texts.
     """
     query, texts = text_of(query, "the query"), texts_of(texts, "text")
-    loaded = _loaded(model)
+    loaded = load_once(model)
     models = loaded if isinstance(loaded, Ranker) else Ranker(loaded)
     check_highlights(models)
     plan = ReadingPlan(segments=defaults.HIGHLIGHTS) if models.embedding else ReadingPlan()
@@ -184,7 +183,7 @@ def _score(query: str, texts: Sequence[str], ranker: Ranker, deadline: Deadline)
 def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
     """Return the ranker that `rank` uses with these models."""
     if not isinstance(models, Ranker):
-        return Ranker(models, whole, Max())
+        return Ranker(models, whole, Top((1.0,)))
     if models.scorer.width > 1:
         return replace(models, duo=None)
     plan = ReadingPlan(segments=defaults.TEXT_SEGMENTS, embedded=defaults.EMBED_TEXT_SEGMENTS)
@@ -193,7 +192,7 @@ def ranker_of_texts(models: Scorer | Ranker) -> Ranker:
     )
 
 
-def _loaded(model: str | Path | Scorer | Ranker | None) -> Scorer | Ranker:
+def load_once(model: str | Path | Scorer | Ranker | None) -> Scorer | Ranker:
     """Return the model, or the ranker with both default models; each is loaded once per process."""
     if model is not None and not isinstance(model, (str, Path)):
         if not isinstance(model, Ranker) and not hasattr(model, "token_budget"):

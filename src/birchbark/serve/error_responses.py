@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -19,10 +17,10 @@ from birchbark.errors import (
     is_damage,
 )
 from birchbark.serve.admission import RETRY_AFTER, BusyError
+from birchbark.serve.background_thread import LOG
 from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
 from birchbark.show.printable import printable
 
-LOG = logging.getLogger("birchbark.serve")
 ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
 MAX_FAULTS = 5  # listed per request
 MOST_FOUND = 1_000  # characters of what a request had instead

@@ -17,7 +17,8 @@ from birchbark.errors import BirchbarkError
 from birchbark.process_limits import end_process, start_limited
 from birchbark.recently_used import RecentlyUsed
 from birchbark.records import Document
-from birchbark.serve.error_responses import LOG, error_message
+from birchbark.serve.background_thread import LOG
+from birchbark.serve.error_responses import error_message
 from birchbark.serve.original_files import OriginalFiles
 from birchbark.serve.shown_text import Run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from birchbark.cli.console import first_few, notify, progress
-from birchbark.cli.from_options import check_writable, load_queries
+from birchbark.cli.from_options import check_writable
 from birchbark.cli.options import PATH, index_argument, option, query_options
 from birchbark.show.plural import plural
 from birchbark_studies.query_variants import VARIANT_WEIGHT, VARIANTS
@@ -60,6 +60,7 @@ def reformulate(
     from birchbark import Index
     from birchbark.artifact import new_file
     from birchbark.checkpoint.locate import locate
+    from birchbark.collection.queries import read_queries
     from birchbark.retrieve.query_terms import format_weighted
     from birchbark.score.masked_lm import MaskedLanguageModel
     from birchbark_studies.query_variants import (
@@ -70,7 +71,7 @@ def reformulate(
 
     check_writable(output)
     check_writable(report)
-    topics = load_queries(queries, topic_fields, encoding)
+    topics = read_queries(queries, topic_fields, encoding)
     analyzer = Index(index).analyzer
     masked = MaskedLanguageModel(locate(model))
     check_queries(masked, topics)

@@ -12,7 +12,7 @@ from tiny_trainings import settings, some_pairs, toml, write_pairs
 
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
@@ -187,7 +187,7 @@ def test_a_model_of_each_fold_learns_from_the_others(recipe_by_fold: Path) -> No
         train(read_training(values, root / "tiny.toml"), root, root / f"fold-{fold}")
         scorer = load_scorer(str(root / f"fold-{fold}" / "model"))
         sentences = parse_segmenter("sentences")
-        ranker = Ranker(scorer, sentences, Max(), Interpolation(0.0), depth=2)
+        ranker = Ranker(scorer, sentences, Top((1.0,)), Interpolation(0.0), depth=2)
         ranked = outcome.runs["Tiny.BM25"].rankings[query.query_id]
         first = Run({query.query_id: ranked})
         alone = rerank(IndexEngine(index), first, [query], ranker).rankings[query.query_id]

@@ -133,7 +133,7 @@ class SegmentChoice:
 
         segments: how many of each document; None to read all of them, the best ones first.
         """
-        chosen = self._best_embedded(table, positions, segments)
+        chosen = _best(self._embedding, table, table.embedded, positions, segments)
         if segments is not None:
             partly = {i: best for i in positions if (best := table.chosen[i]) is not None}
             chosen |= {position: best[:segments] for position, best in partly.items()}
@@ -144,26 +144,12 @@ class SegmentChoice:
 
     def snippets(self, table: Candidates, positions: Sequence[int]) -> list[Snippet | None]:
         """Return each document's best segment by the embedding; None if it has read nothing."""
-        best = self._best_static(table, positions, 1)
+        best = _best(self._static, table, table.static, positions, 1)
         best |= {i: chosen[:1] for i in positions if (chosen := table.chosen[i])}
-        best |= self._best_embedded(table, positions, 1)
+        best |= _best(self._embedding, table, table.embedded, positions, 1)
         texts = {i: segments[0] for i, segments in best.items() if segments}
         marks = self._overlap.marks
         return [Snippet(texts[i], marks(texts[i].text)) if i in texts else None for i in positions]
-
-    def _best_embedded(
-        self, table: Candidates, positions: Sequence[int], count: int | None
-    ) -> dict[int, list[Segment]]:
-        """Return the `count` best segments of the documents that the embedding knows completely."""
-        scores = {i: known for i in positions if (known := table.embedded[i]) is not None}
-        return _best(self._embedding, table, scores, count)
-
-    def _best_static(
-        self, table: Candidates, positions: Sequence[int], count: int | None
-    ) -> dict[int, list[Segment]]:
-        """Return the `count` best segments of the documents with static vectors."""
-        scores = {i: known for i in positions if (known := table.static[i]) is not None}
-        return _best(self._static, table, scores, count)
 
     def _split(
         self,
@@ -202,7 +188,7 @@ class SegmentChoice:
         deadline, and as many of the first of the others as SPLITTING_SHARE of the time allows.
         """
         everything = count is None and deadline.exists
-        chosen = {} if everything else self._best_static(table, positions, count)
+        chosen = {} if everything else _best(self._static, table, table.static, positions, count)
         others = [i for i in positions if i not in chosen]
         part = deadline.part(SPLITTING_SHARE)
         split = self._split(table, scoring, others, part, whole=count is None)
@@ -264,13 +250,15 @@ class SegmentChoice:
 def _best(
     scoring: QueryScoring | None,
     table: Candidates,
-    scores: Mapping[int, Float32s],
+    known: Sequence[Float32s | None],
+    positions: Sequence[int],
     count: int | None,
 ) -> dict[int, list[Segment]]:
-    """Return the `count` best segments of documents, best first.
+    """Return the `count` best segments of the documents of which `scoring` has read all segments.
 
-    scores: by position, of all segments (segments,) that `scoring` reads.
+    Best first. known: the scores (segments,) of each document of the table, or None.
     """
+    scores = {i: of_document for i in positions if (of_document := known[i]) is not None}
     if not scores or not scoring:
         return {}
     split = scoring.segments([table.doc_ids[i] for i in scores])

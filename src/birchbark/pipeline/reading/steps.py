@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from birchbark.combine.aggregate import grows
+from birchbark.combine.aggregate import bounds_from_below
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
 from birchbark.pipeline.reading.candidates import Candidates
@@ -54,7 +54,7 @@ class Steps:
         self._can_choose = ranker.scorer.width == 1 and ranker.limit == Limit()
         # how many segments the embedding reads of a document without vectors; None for all
         self._embedded_segments = ranker.plan.embedded if self._can_choose else None
-        self._counts_in_part = ranker.scorer.width == 1 and grows(ranker.aggregation)
+        self._counts_in_part = ranker.scorer.width == 1 and bounds_from_below(ranker.aggregation)
         self._embedding_time: Deadline | None = None  # until when the embedding may read
 
     def rounds(self, deadline: Deadline) -> bool:

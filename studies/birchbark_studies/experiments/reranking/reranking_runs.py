@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import Index, Qrels, Query, Ranker, Run
-from birchbark.combine.aggregate import Max
+from birchbark.combine.aggregate import Top
 from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import score_documents
 from birchbark.records import Ranking
@@ -57,7 +57,7 @@ def score_pool(
 
     documents: query_id → doc_ids. Raises InputError for a document that is not in the index.
     """
-    ranker = Ranker(scorer, segmenter, Max())
+    ranker = Ranker(scorer, segmenter, Top((1.0,)))
     readers = RankerReaders(IndexEngine(index), ranker)
     scores = {}
     for query in queries:
