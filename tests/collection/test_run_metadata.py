@@ -89,8 +89,9 @@ def test_each_command_adds_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert first["rm3"]["terms"] == 10
     assert (second["name"], second["reranks"]) == ("bert", "bm25+rm3")
     assert (second["method"], second["first_stage_weight"]) == ("tiny cross-encoder", 0.3)
-    assert second["segments"] == "passages"
-    assert "embedding" in second
+    assert (second["segments"], second["aggregate"]) == ("passages:120", "topmean:1,0.5,0.25")
+    assert (second["read_segments"], second["read_pairs"]) == ("3", "30")
+    assert second["embedding"] == "cosine of birchbark-embedding-l6 embeddings"
     assert fused == {
         "name": "rrf",
         "method": "fusion by ranks",

@@ -230,7 +230,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = CliRunner().invoke(group, ["ranker"])
     Path("r.toml").write_text(shown.stdout)
     assert '\nread_documents = "all"\n' in shown.stdout
-    assert "\nembed_documents = 60\n" in shown.stdout
+    assert "\ndepth = 100\n" in shown.stdout
     assert CliRunner().invoke(group, ["ranker", "r.toml"]).stdout == shown.stdout
     write_bert(tmp_path / "one", labels=1)
     Path("r.toml").write_text("[[stage]]\nmodel = 'one'\nduo = 'two'\n")

@@ -138,7 +138,8 @@ def test_what_is_given_counts(make: Make) -> None:
     assert few.plan == replace(DEFAULT, documents=5, pairs=None)
     assert make(read_documents="all").plan.documents is None
     assert make(embed_segments="all").plan.embedded is None
-    assert make(aggregate="mean", embed_segments="3").plan.embedded == 3
+    assert make(aggregate="mean", embed_segments="2").plan.embedded == 2
+    assert make(aggregate="mean", embed_documents="60").plan.embedded_documents == 60
     assert make(aggregate="mean", read_segments="2").plan.segments == 2
     assert make(model="vectors", read_segments="2").plan.segments == 2
     assert make(model="vectors", embedding="cross").embedding

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from birchbark import defaults
 from birchbark.cli.console import notify, progress, report_stats
 from birchbark.cli.from_options import (
     check_tag,
@@ -180,14 +181,30 @@ def _made_by(
 ) -> Iterator[dict[str, Any]]:
     """Yield how each stage re-ranks the one before, the first one the run with the tag."""
     from birchbark.pipeline.ranker_file import settings_of
+    from birchbark.pipeline.stage_options import ALL, NONE
+    from birchbark.segment.by_name import segmenter_name
 
     for number, (stage, ranker) in enumerate(zip(stages, rankers, strict=True), 1):
         name = tag if number == len(stages) else f"{tag}, stage {number}"
         method = {"name": name, "method": ranker.scorer.name, "reranks": reranked}
+        plan = ranker.plan
+        read = {
+            "read_segments": plan.segments,
+            "read_documents": plan.documents,
+            "read_pairs": plan.pairs,
+            "embed_segments": plan.embedded,
+            "embed_documents": plan.embedded_documents,
+        }
+        chosen: dict[str, Any] = {name: str(count or ALL) for name, count in read.items()}
+        chosen["segments"] = segmenter_name(ranker.segmenter)
         if ranker.embedding:
-            method |= {"embedding": ranker.embedding.name}
-        chosen = {"segments": ranker.unit, "aggregate": str(ranker.aggregation)}
-        yield chosen | settings_of(stage) | method
+            method["embedding"] = ranker.embedding.name
+            chosen["embedding_weight"] = ranker.embedding_weight
+        else:
+            chosen["embedding"] = NONE
+        if ranker.scorer.width == 1:
+            chosen["aggregate"] = stage.aggregate or defaults.AGGREGATION
+        yield settings_of(replace(stage, **chosen)) | method
         reranked = name
 
 

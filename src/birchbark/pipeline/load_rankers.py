@@ -171,7 +171,6 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
     scores are on the scale of that one.
     """
     segments = options.read_segments
-    embedded, embedded_documents = options.embed_segments, options.embed_documents
     limited = options.max_segments is not None or options.max_length is not None
     if segments is None:
         chooses = scorer.width == 1 and bi_encoder(scorer) is None and not limited
@@ -181,11 +180,11 @@ def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> Re
             segments = ALL
     pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
     reads_all = (segments, options.read_segments) == (ALL, None)
-    if reads_all and embedded == defaults.EMBED_SEGMENTS:
-        embedded = ALL
+    embedded = options.embed_segments or (ALL if reads_all else defaults.EMBED_SEGMENTS)
     other_scale = _embedding(options, scorer) not in (None, defaults.EMBEDDING)
-    if (reads_all or other_scale) and embedded_documents == defaults.EMBED_DOCUMENTS:
-        embedded_documents = ALL
+    embedded_documents = options.embed_documents or (
+        ALL if reads_all or other_scale else defaults.EMBED_DOCUMENTS
+    )
     return ReadingPlan(
         parse_count(segments, "read_segments"),
         parse_count(options.read_documents, "read_documents"),

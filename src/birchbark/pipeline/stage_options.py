@@ -111,16 +111,19 @@ class StageOptions:
         "Number of segments that the model reads in total, those of the best candidates; or all. "
         f"By default {defaults.READ_PAIRS}; all with read_segments all.",
     )
-    embed_segments: str = key(
+    embed_segments: str | None = key(
         count,
-        defaults.EMBED_SEGMENTS,
-        "Number of segments that the embedding reads of a document without stored vectors; or all.",
+        None,
+        "Number of segments that the embedding reads of a document without stored vectors; or all. "
+        f"By default {defaults.EMBED_SEGMENTS}; all where read_segments is all by default.",
     )
-    embed_documents: str = key(
+    embed_documents: str | None = key(
         count,
-        defaults.EMBED_DOCUMENTS,
+        None,
         "Number of candidates that the embedding reads if the index has only static vectors of "
-        "them, or all; the others are judged by these.",
+        "them, or all; the others are judged by these. "
+        f"By default {defaults.EMBED_DOCUMENTS}; all where read_segments is all by default, and "
+        "with another embedding than the bundled one.",
     )
     embedding_weight: float | None = key(
         number,
