@@ -34,7 +34,7 @@ def test_numbers_texts_and_hits_without_a_value() -> None:
     """Equal values stay as they are ranked; hits without a value are last in both directions."""
     answer = answer_of(VALUES)
     assert order_of(sorted_by_field(answer, "year")) == [6, 0, 4, 1, 5, 3, 2]
-    assert order_of(sorted_by_field(answer, "-year")) == [3, 5, 1, 0, 4, 6, 2]
+    assert order_of(sorted_by_field(answer, "-year")) == [1, 0, 4, 6, 3, 5, 2]
     assert order_of(answer_of(VALUES)) == list(range(7))
     with pytest.raises(InputError, match="no field to sort by: expected FIELD or -FIELD"):
         sorted_by_field(answer, "-")

@@ -15,8 +15,9 @@ MOST_NAMES = 20  # of fields in a message
 def sorted_by_field(answer: Answer, order: str, *, complete: bool = True) -> Answer:
     """Return the answer with the same hits, in the order of a field of their documents.
 
-    Numbers are compared as numbers and precede everything else, which is compared as text. Hits
-    without a value come last; those with equal values stay as they are ranked.
+    Numbers are compared as numbers and precede everything else, which is compared as text, also in
+    descending order. Hits without a value come last; those with equal values stay as they are
+    ranked.
 
     Args:
         answer: What a search returned.
@@ -34,16 +35,18 @@ def sorted_by_field(answer: Answer, order: str, *, complete: bool = True) -> Ans
     def value(hit: Hit) -> str:
         return hit.document.fields.get(name, "")
 
-    def key(hit: Hit) -> tuple[bool, float, str]:
-        number = as_number(value(hit))
-        is_text = math.isnan(number)
-        return is_text, 0.0 if is_text else number, value(hit)
+    def number(hit: Hit) -> float:
+        return as_number(value(hit))
 
     with_value = [hit for hit in answer.hits if value(hit)]
     if complete and answer.hits and not with_value:
         names = sorted({name for hit in answer.hits for name in hit.document.fields})
         wanted = " or ".join([*names[:MOST_NAMES], *(["another"] if names[MOST_NAMES:] else [])])
         raise InputError(f"no hit has the field {name!r} to sort by", wanted=wanted or "no field")
+    numbers = [hit for hit in with_value if not math.isnan(number(hit))]
+    texts = [hit for hit in with_value if math.isnan(number(hit))]
     without = [hit for hit in answer.hits if not value(hit)]
-    hits = (*sorted(with_value, key=key, reverse=order.startswith("-")), *without)
-    return replace(answer, hits=hits)
+    descending = order.startswith("-")
+    numbers.sort(key=number, reverse=descending)
+    texts.sort(key=value, reverse=descending)
+    return replace(answer, hits=(*numbers, *texts, *without))
