@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from birchbark import Index
 from birchbark.cli import group
+from birchbark.index.sharded_writer import open_writer
+from birchbark.pipeline.upkeep.language_notes import language_notes
 
 GERMAN = (
     "Die Häuser der Stadt sind alt, aber viele Menschen wohnen gern in ihnen.",
@@ -61,6 +64,9 @@ def test_that_the_models_read_english_is_told(
     short.write_text("".join(f"{n}\tDas Haus Nummer {n} ist schön.\n" for n in range(9)))
     told = birchbark("index", str(short), "--to", str(tmp_path / "4")).stderr
     assert "--analyzer german is for this language" in told
+    with open_writer(tmp_path / "4") as writer:
+        writer.delete("1")
+    assert language_notes(Index(tmp_path / "4"))[1].endswith("german is for this language")
     english = tmp_path / "english.tsv"
     english.write_text(
         "1\tThe birch bark canoe glides down the river, past the old stone bridge.\n"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import ceil
 
 from birchbark import defaults
 from birchbark.collection.files.language import language_of
 from birchbark.index.index import Index
+from birchbark.pipeline.answers.example_queries import spread_ids
 from birchbark.text.languages import ANALYZER_OF, LANGUAGES
 
 SAMPLE = 40  # documents of which the language is recognised
@@ -18,9 +18,7 @@ def language_notes(index: Index) -> list[str]:
 
     Short documents are recognised together. There are none without the extra `files`.
     """
-    step = max(1, ceil(len(index) / SAMPLE))
-    numbers = ((part, n) for part in index.parts for n in range(0, len(part.doc_ids), step))
-    texts = [d.contents for d in index.documents([part.doc_ids[n] for part, n in numbers])]
+    texts = [d.contents for d in index.documents(spread_ids(index, SAMPLE))]
     languages = Counter(filter(None, map(language_of, texts)))
     if languages.total() < len(texts) / 2:
         languages = Counter([language_of(" ".join(texts))])
