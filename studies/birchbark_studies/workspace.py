@@ -79,7 +79,7 @@ def _is_readable(directory: Path) -> bool:
     return True
 
 
-def _intake_notes(intake: Intake) -> list[str]:
+def intake_notes(intake: Intake) -> list[str]:
     """Return what was noted while documents were read."""
     notes = [f"{note} ({times:,} times)" for note, times in intake.notes.most_common()]
     if skipped := intake.skipped:
@@ -138,7 +138,7 @@ class Workspace:
                 self.progress(f"{collection.name}: indexing, {schema.analyzer}")
                 documents, intake = collection.documents()
                 build_index(documents, directory, schema)
-                write_json(notes, _intake_notes(intake))
+                write_json(notes, intake_notes(intake))
             for note in read_json(notes, "index of a study"):
                 self.progress(f"note: {collection.name}: {note}")
             return Index(directory)

@@ -14,7 +14,7 @@ from itertools import chain
 from random import Random
 from statistics import fmean
 
-from birchbark import InputError, Query, Searcher, build_index, defaults
+from birchbark import InputError, Query, Schema, Searcher, build_index, defaults
 from birchbark.checkpoint.locate import open_named
 from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
@@ -27,7 +27,7 @@ from birchbark.show.table import Column, Group, Heading, Row, Style, build_table
 from birchbark_studies.collections import CollectionFiles, TestCollection
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Experiment, Recipe
-from birchbark_studies.workspace import Workspace
+from birchbark_studies.workspace import Workspace, intake_notes
 
 ANSWERED, REMOVED, FOREIGN = KINDS = (
     "with an answer",
@@ -150,8 +150,11 @@ class AnswersExperiment(Experiment):
             )
         workspace.progress(f"{collection.name}: {len(gone):,} documents are taken away")
         directory = workspace.scratch / f"answers-{collection.name}"
-        documents, _ = collection.documents()
-        build_index((d for d in documents if d.doc_id not in gone), directory, replace=True)
+        documents, intake = collection.documents()
+        kept = (d for d in documents if d.doc_id not in gone)
+        build_index(kept, directory, Schema().reading(collection.files.read_fields), replace=True)
+        for note in intake_notes(intake):
+            workspace.progress(f"note: {collection.name}: {note}")
         with open_writer(directory) as writer:
             attach(writer, [static_vectors()])
         searcher, found = Searcher(directory, loaded=loaded), {}
