@@ -37,11 +37,11 @@ T = TypeVar("T")
 Float32s = NDArray[np.float32]
 Ids = NDArray[np.int32]  # (n,) token ids of a text, without special tokens
 
-# Field names for the id and the text of a document, in order of preference.
 PAGE_BREAK = "\f"  # in a text of pages: precedes every page but the first one
 # A field: offsets in the text, separated by blanks, of the lines with which its sections begin.
 SECTION_STARTS = "section_starts"
 TYPES_OF_LINES = ("code", "text")  # of files whose lines are those of a document
+# Field names for the id and the text of a document, in order of preference.
 DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
 TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
 

@@ -103,7 +103,7 @@ def command() -> None:
     multiple=True,
     metavar="FIELD",
     help="Document field that searches can filter by; repeat for several. Folders "
-    "always have path, folder, type, language and modified.",
+    "always have path, folder, type, language and modified, and e-mails from, to, cc and date.",
 )
 @option(
     "--weighted-terms",

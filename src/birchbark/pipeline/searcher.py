@@ -367,9 +367,10 @@ class Searcher:
 
         Where a search reads passages, these are the sentences.
 
-        All segments have the same weight; the segment with the highest score comes first. Of a
-        document with more than 256 segments, the 256 that contain most of the query's terms are
-        scored. The best 20 are marked, as those of a search are.
+        All segments have the same weight; the segment with the highest score comes first. At most
+        256 are scored, those that contain most of the query's terms; of a document of more than
+        10,000 characters, they are from the five parts of it that contain most of them. The best
+        20 are marked, as those of a search are.
 
         Args:
             doc_id: The document's id.

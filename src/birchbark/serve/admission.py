@@ -22,8 +22,8 @@ class AdmissionControl:
     At most `max_concurrent` requests score at a time. Further requests wait for a scoring slot, or
     continue without one if the estimated wait is too long. Requests beyond `max_requests` are
     refused. A request whose client has gone is not counted: its slot is free before the next batch,
-    so that one person who sends search after search never waits for his own. All calls but
-    `fair_share` must come from one event loop.
+    so that one person who sends search after search never waits for his own. Scoring
+    slots are acquired, abandoned and released in one event loop.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -21,8 +21,8 @@ from birchbark.errors import InputError
 from birchbark.index.shards import read_manifest
 from birchbark.pipeline.upkeep.folder_index import folder_state
 
-# Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
 SAMPLE = 4096  # bytes at the beginning of a file that tell whether it is text
+# Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 

@@ -237,7 +237,7 @@ class FacetResponse(BaseModel):
     field: str
     values: list[tuple[str, int]] = Field(
         description="Each value as it is used in `filters`, and the number of candidates that have "
-        "it, most frequent first; at most twelve."
+        "it, most frequent first; at most twelve, of paths sixty."
     )
     others: int = Field(description="Number of further values, which fewer candidates have.")
 

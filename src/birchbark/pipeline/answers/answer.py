@@ -117,7 +117,8 @@ class SearchStats:
     Attributes:
         candidates: Number of candidates, down to the depth; a document counts once for each stage.
         scored: Number of candidates with a known score.
-        pairs: Number of distinct query–segment pairs scored by a model or found in a cache.
+        pairs: Number of distinct query–segment pairs scored by a model or found in a cache; without
+            the sentences that are scored to mark the best one of a passage.
         embedded: Number of these pairs that the embedding scored, without stored vectors.
         segments: Number of segments that the documents have of which any was considered. For a
             document that was not split completely, those that it was split into.
@@ -135,7 +136,7 @@ class SearchStats:
         missing_shards: The names of the shards of the index that did not answer in time.
         exact: Whether the answer equals that of a search without a time budget: everything was read
             that the reading plan asks for and that can change the best documents, and all requested
-            comparisons were made.
+            comparisons were made. Which sentence of a passage is marked may still differ.
     """
 
     candidates: int = 0
