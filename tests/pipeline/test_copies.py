@@ -55,3 +55,23 @@ def test_the_shell_shows_where_copies_are(tmp_path: Path, only: list[str]) -> No
     assert {hits[0]["doc_id"], *hits[0]["copies"]} == {"one/guide.txt", "two/guide.txt"}
     table = CliRunner().invoke(group, arguments, catch_exceptions=False).stdout
     assert f"also in {hits[0]['copies'][0]}" in table
+
+
+@pytest.mark.parametrize("only", [[], ["--model", "none"]])
+def test_other_hits_take_the_places_of_copies(tmp_path: Path, only: list[str]) -> None:
+    """As many hits as are asked for, if there are so many documents that are no copies."""
+    (tmp_path / "docs").mkdir()
+    for number in range(12):
+        (tmp_path / "docs" / f"copy{number}.txt").write_text("Invoice due: birch bark.")
+    for name in ("plumber", "years"):
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The invoice of the {name} is overdue.")
+    index = str(tmp_path / "index")
+    built = CliRunner().invoke(group, ["index", "build", str(tmp_path / "docs"), "--to", index])
+    assert built.exit_code == 0
+    for top, copies in ((1, 0), (2, 11), (3, 11), (10, 11)):
+        arguments = ["search", index, "invoice due", *only, "--top", str(top), "--json"]
+        lines = CliRunner().invoke(group, arguments, catch_exceptions=False).stdout.splitlines()
+        hits = [json.loads(line) for line in lines]
+        assert len(hits) == min(top, 3)
+        assert len(hits[0]["copies"]) == copies
+        assert all(hit["snippet"] or hit["evidence"] for hit in hits)

@@ -23,6 +23,8 @@ from birchbark.score.token_limits import cut_text
 from birchbark.segment.sentences import sentence_spans
 
 OnProgress = Callable[[Callable[[], Answer]], object]  # takes a function that returns an answer
+OnHits = Callable[[Callable[[], tuple[list[Hit], SearchStats]]], object]
+DEEPER = 10  # times as many hits are ranked, at most, to find enough that are no copies
 
 
 def search(
@@ -45,8 +47,8 @@ def search(
             it, down to its own depth; documents below the depth keep their order below the
             re-ranked ones. `()` for the first stage alone, whose hits have snippets
             instead of evidence.
-        top: Maximum number of documents. Copies of a document are one hit, so that there may be
-            fewer hits. Defaults to 10.
+        top: Maximum number of hits. Copies of a document are one hit, and more are ranked in their
+            place, down to ten times `top` or the deepest stage's depth. Defaults to 10.
         budget: Maximum time in seconds. If it does not suffice, documents of which nothing was read
             follow the others, in the order of first stage and embedding, and the answer is not
             exact. Defaults to None: no limit.
@@ -98,16 +100,45 @@ def search_with_readers(
     query = text_of(query, "the query")
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
+    stages = [stage_readers.ranker for stage_readers in readers]
+    check_query_lengths(stages, query)
 
     def complete(hits: Iterable[Hit], stats: SearchStats) -> Answer:
-        return Answer(snippets.complete(without_copies(hits)), stats)
+        return Answer(snippets.complete(without_copies(hits)[:top]), stats)
 
+    def ranked(most: int, on_hits: OnHits) -> tuple[list[Hit], SearchStats]:
+        return _ranked(engine, query, readers, most, deadline, on_hits)
+
+    hits, stats = ranked(top, lambda found: on_progress(lambda: complete(*found())))
+    most, deepest = top, max(DEEPER * top, *(ranker.depth for ranker in stages), 0)
+    while len(without_copies(hits)) < top and len(hits) == most < deepest:
+        most = min(2 * most, deepest)
+        deeper, of_deeper = ranked(most, lambda found: None)
+        if stats.exact and not of_deeper.exact:
+            break
+        hits, stats = deeper, of_deeper
+    answer = complete(hits, stats)
+    if not stages:
+        return answer
+    last = stages[max(1, *(hit.stage for hit in hits)) - 1] if hits else stages[0]
+    read, _ = cut_text(last.scorer, query, last.query_tokens)
+    return with_best_sentences(answer, read, last.scorer, snippets, deadline)
+
+
+def _ranked(
+    engine: Engine,
+    query: str,
+    readers: Sequence[RankerReaders],
+    top: int,
+    deadline: Deadline,
+    on_hits: OnHits,
+) -> tuple[list[Hit], SearchStats]:
+    """Return the `top` best hits, copies among them, and how much was scored."""
     if not readers:
         ranking = engine.rank(query, top)
         hits = _first_stage_hits(engine, ranking.doc_ids, dict(ranking), scored=True)
-        return complete(hits, SearchStats())
+        return list(hits), SearchStats()
     stages = [stage_readers.ranker for stage_readers in readers]
-    check_query_lengths(stages, query)
     count = max(top, *(ranker.depth for ranker in stages))
     candidates, below = _candidates(engine, query, stages[0].depth, count)
     ranked = candidates.followed_by(below.doc_ids)
@@ -117,28 +148,19 @@ def search_with_readers(
     shares = stages[0].interpolation.weighted_first_stage(candidates.scores, below.scores)
     unread = dict(zip(ranked.doc_ids, shares.tolist(), strict=True))
 
-    def answer(ranking: Ranking, results: Sequence[StageResult]) -> Answer:
+    def found(ranking: Ranking, results: Sequence[StageResult]) -> tuple[list[Hit], SearchStats]:
         stats = SearchStats.of_stages(result.stats for result in results)
-        return complete(_hits(engine, ranking.doc_ids, results, unread, top), stats)
+        return _hits(engine, ranking.doc_ids, results, unread, top), stats
 
-    def first_answer() -> Answer:
+    def first() -> tuple[list[Hit], SearchStats]:
         hits = _first_stage_hits(engine, ranked.doc_ids[:top], unread, scored=False)
-        return complete(hits, unscored)
+        return list(hits), SearchStats(candidates=len(candidates), exact=False)
 
-    unscored = SearchStats(candidates=len(candidates), exact=False)
-    on_progress(first_answer)
-    ranking, results = run_stages(
-        readers,
-        query,
-        ranked,
-        top,
-        deadline,
-        lambda *state: on_progress(partial(answer, *state)),
+    on_hits(first)
+    state = run_stages(
+        readers, query, ranked, top, deadline, lambda *state: on_hits(partial(found, *state))
     )
-    last = stages[len(results) - 1]
-    read, _ = cut_text(last.scorer, query, last.query_tokens)
-    found = answer(ranking, results)
-    return with_best_sentences(found, read, last.scorer, snippets, deadline)
+    return found(*state)
 
 
 def _candidates(engine: Engine, query: str, depth: int, count: int) -> tuple[Ranking, Ranking]:

@@ -187,7 +187,7 @@ class Searcher:
             query: The query, or what `parse` returned for it. `"exact phrase"`, `-word`,
                 `field:value`, `before:2024-05` and others restrict what is found, see
                 docs/how-to/query-syntax.md; models read the query without them.
-            top: Maximum number of documents; copies are one hit. Defaults to 10.
+            top: Maximum number of hits; copies of a document are one. Defaults to 10.
             budget: Maximum time in seconds. Defaults to None: no limit.
             rankers: One or more stages to use instead of `Searcher.rankers`; `()` for the first
                 stage alone. If they are derived from `Searcher.rankers` by `dataclasses.replace`,
