@@ -57,10 +57,9 @@ def reformulate(
     In each variant, one word of the query is replaced by another word that --model predicts. The
     similarity of query and variant is the cosine of the model's vectors for them.
     """
-    from birchbark import Index
+    from birchbark import Index, read_queries
     from birchbark.artifact import new_file
     from birchbark.checkpoint.locate import locate
-    from birchbark.collection.queries import read_queries
     from birchbark.retrieve.query_terms import format_weighted
     from birchbark.score.masked_lm import MaskedLanguageModel
     from birchbark_studies.query_variants import (

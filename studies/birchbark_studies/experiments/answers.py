@@ -14,8 +14,9 @@ from itertools import chain
 from random import Random
 from statistics import fmean
 
-from birchbark import InputError, Query, Schema, Searcher, build_index, defaults
+from birchbark import InputError, Query, Searcher, build_index, defaults
 from birchbark.checkpoint.locate import open_named
+from birchbark.index.build_index import Schema
 from birchbark.index.sharded_writer import open_writer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
 from birchbark.pipeline.loaded_models import LoadedModels
