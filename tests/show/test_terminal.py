@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from birchbark.cli.compare_runs import compare_to_first
+from birchbark.evaluate.measures import measure
 from birchbark.pipeline.answers.answer import Evidence, Hit, Snippet
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Qrels, Ranking, Run, Segment
 from birchbark.show import terminal
 from birchbark.show.terminal import _passage, show_hits
 
@@ -76,3 +78,14 @@ def test_a_passage_shows_the_first_term(words: list[str], width: int) -> None:
     assert set(line.plain.split()) <= {"moss", "stone", "fern", "a", "b", "river", "end", "…"}
     bold = [line.plain[span.start : span.end] for span in line.spans if span.style == "bold"]
     assert "river" in bold
+
+
+def test_impossible_differences_are_not_detectable(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two queries could show only a difference larger than the measure's range."""
+    qrels = Qrels({"1": {"a": 1}, "2": {"b": 1}})
+    first, second = Ranking.of(["a", "b"], [2, 1]), Ranking.of(["b", "a"], [2, 1])
+    runs = [Run({"1": first, "2": ranking}) for ranking in (first, second)]
+    results = [measure(qrels, run, ["AP"]) for run in runs]
+    terminal.show_results(results, compare_to_first(results, 0))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "power of 80 % (median over runs): AP none." in shown

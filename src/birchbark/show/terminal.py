@@ -69,19 +69,26 @@ def show_results(
             f"Below each mean: difference from the first run with its 95 % interval (bootstrap "
             f"over queries);\np from a paired t-test, Bonferroni-corrected for "
             f"{plural(count, 'comparison')}. † p < {level:g}."
-            f"{_detectable(compared, names)}"
+            f"{_detectable(compared, results)}"
         )
 
 
-def _detectable(differences: Sequence[Mapping[str, Difference]], names: Sequence[str]) -> str:
-    """Return a sentence on the differences that could be found; empty if no query differs."""
+def _detectable(differences: Sequence[Mapping[str, Difference]], results: Sequence[Results]) -> str:
+    """Return a sentence on the differences that could be found; empty if no query differs.
+
+    A difference of more than 1 does not exist where no value is above 1.
+    """
     from birchbark.show.format_numbers import format_value
     from birchbark.show.table import Style
 
     parts = []
-    for name in names:
+    for name in results[0].values:
         found = [x for d in differences if (x := d[name].detectable) is not None]
-        parts += [f"{name} {format_value(median(found), Style.MEASURE)}"] if found else []
+        if found:
+            highest = max(1, *(value for r in results for value in r.values[name].values()))
+            smallest = median(found)
+            shown = format_value(smallest, Style.MEASURE) if smallest <= highest else "none"
+            parts.append(f"{name} {shown}")
     power = (
         "Smallest differences that these queries could show with a power of 80 % (median over runs)"
     )
@@ -182,7 +189,7 @@ def _heading(rank: int, hit: Hit, models: Sequence[str], file: Path | None) -> T
             (dict(enumerate(models, 1)).get(hit.stage, ""), hit.evidence),
         )
         shown = [f"{value:.3f} {name}" for name, value in parts if value]
-        heading.append(f" = {' + '.join(shown)}", "dim")
+        heading.append(f" = {' + '.join(shown)}" if shown else "", "dim")
     if hit.stage and len(models) > 1:
         heading.append(f"; stage {hit.stage} of {len(models)}", "dim")
     if not hit.scored:
