@@ -34,6 +34,8 @@ def test_a_key_is_required(client: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
     for path in ("/", "/page/page.js", "/healthz", "/readyz"):
         assert service.get(path).status_code == 200
+    for path in ("/", "/healthz", "/readyz"):
+        assert service.head(path).status_code == 200
     assert service.get("/reports").status_code == 401  # where it leads
     right = {"authorization": b"Bearer s3cret"}
     assert service.post("/search", json=SEARCH, headers=right).status_code == 200

@@ -79,11 +79,13 @@ def fastapi_app(
         redirect_slashes=False,
     )
 
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", tags=["service"])
     async def health() -> dict[str, str]:
         """Report that the process answers requests."""
         return {"status": "ok"}
 
+    @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", tags=["service"])
     def ready() -> ReadyResponse:
         """Report that a search would be answered; 503 under overload, or without documents."""

@@ -74,6 +74,7 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         """Return the result of `work`, which reads the disk, in a thread."""
         return await cancel_on_disconnect(request, service.run_quick(lambda *_: work()))
 
+    @routes.head("/")
     @routes.get("/")
     async def page() -> Response:
         return file_response("index.html", _page_files()["index.html"])
