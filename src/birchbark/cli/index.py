@@ -238,7 +238,8 @@ def build(
     if unread := index.unread_fields:
         notify(f"note: searched but not read by models (see --read): {', '.join(unread)}")
     note_missing_fields(index)
-    uses = dict.fromkeys(keywords, "filtered by") | dict.fromkeys(index.weighted, "searched")
+    searched = index.fields if fields else index.weighted
+    uses = dict.fromkeys(keywords, "filtered by") | dict.fromkeys(searched, "searched")
     for name, use in uses.items():
         number = index.filter_number(name) if name in index.keywords else index.field_number(name)
         of_parts = [part.fields[number] for part in index.parts]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from dataclasses import dataclass, field
 
 from birchbark import defaults
 from birchbark.errors import InputError
+
+
+def unknown_encoding(encoding: str) -> InputError:
+    """Return the error for an encoding that Python does not know."""
+    return InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1")
 
 
 @dataclass(slots=True)
@@ -25,6 +31,9 @@ class Intake:
             False.
         skipped: The errors of the records that were skipped.
         notes: Observation → how often it occurred. These are not errors, but worth knowing.
+
+    Raises:
+        InputError: The encoding is unknown.
     """
 
     skip_bad: bool | None = None
@@ -35,6 +44,12 @@ class Intake:
     follow_links: bool = False
     skipped: list[InputError] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        try:
+            codecs.lookup(self.encoding)
+        except (LookupError, ValueError):  # codecs raises either of them for an unknown name
+            raise unknown_encoding(self.encoding) from None
 
     def bad(self, error: InputError) -> None:
         """Add the error of a bad record to `skipped` if bad records are skipped; else raise it."""

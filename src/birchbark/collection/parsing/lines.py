@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from birchbark import defaults
-from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.intake import Intake, unknown_encoding
 from birchbark.errors import InputError, MissingPackageError, UnreadableError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".z")  # suffixes of names, in lower case
@@ -319,7 +319,7 @@ def decode(raw: bytes, encoding: str = defaults.ENCODING) -> str:
             "--encoding latin-1",
         ) from None
     except (LookupError, ValueError):  # codecs raises either of them for an unknown name
-        raise InputError(f"unknown encoding {encoding!r}", remedy="try utf-8 or latin-1") from None
+        raise unknown_encoding(encoding) from None
 
 
 def decode_lines(
