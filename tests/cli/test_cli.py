@@ -51,6 +51,15 @@ def test_output_in_an_encoding_that_lacks_characters(
     assert "\\xd7" in birchbark("search", "i", "birch", encoding="ascii")[0]
 
 
+def test_closed_output() -> None:
+    """A process may begin without standard output and error, as services do."""
+    command = f"{sys.executable} -m birchbark fuse a.run >&- 2>&-"
+    assert subprocess.run(command, shell=True, check=False).returncode == 2
+    command = f"{sys.executable} -m birchbark --version >&-"
+    done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("error", ["SystemError('by numba')", "ImportError('by onnxruntime')"])
 def test_an_interruption_that_becomes_another_error(name: str, error: str) -> None:
@@ -59,6 +68,7 @@ def test_an_interruption_that_becomes_another_error(name: str, error: str) -> No
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and background jobs ignore them
+from birchbark.cli.index_of_folder import index_path
 from birchbark import cli
 def fail(**_):
     try:
@@ -251,6 +261,9 @@ def test_bad_records_fail_or_are_counted(here: Path) -> None:
     assert "docs.jsonl:6: a second document with the id canoe" in stderr
     assert "--skip-bad" in stderr
     assert not Path("i").exists()
+    unknown = ("index", ".", "--to", "i", "--encoding", "nosuch")  # not that of each file alone
+    assert "unknown encoding 'nosuch'" in birchbark(*unknown, status=2)[1]
+    assert not Path("i").exists()
     stderr = birchbark("index", "docs.jsonl", "--to", "i", "--skip-bad")[1]
     assert "indexed 5 documents" in stderr
     assert "birchbark index sync i; or choose" in birchbark("index", ".", "--to", "i", status=2)[1]
@@ -340,6 +353,7 @@ def test_invalid_input_is_one_line(
         (("--set", "aggregate=top:1,inf"), "invalid weights for the top segments"),
         (("--set", "segments=windows:5/5"), "window overlap is out of range"),
         (("--budget", "soon"), "not a time"),
+        (("--min-probability", "nan"), "nan is not a number"),
     ],
 )
 def test_invalid_options(here: Path, options: tuple[str, ...], message: str) -> None:
@@ -442,6 +456,8 @@ def test_field_options(here: Path) -> None:
     assert "no field 'contents' to search" in birchbark(*command, status=2)[1]
     stderr = birchbark(*command, "--set", "first_stage.fields.all=x", status=2)[1]
     assert "first_stage.fields.all: wrong type" in stderr
+    told = birchbark("index", "docs.jsonl", "--to", "j", "--field", "foo")[1]
+    assert "no document has the field foo, which is to be searched" in told
 
 
 def test_k1_and_b_by_field(here: Path) -> None:
@@ -543,6 +559,13 @@ def test_filter(here: Path) -> None:
     assert read_run(Path("a.run")).rankings["1"].doc_ids == ("b",)
     assert "not a filter" in birchbark(*command, "--filter", "kind", status=2)[1]
     assert "no field 'id' to filter by" in birchbark(*command, "--filter", "id=a", status=2)[1]
+
+
+def test_where_the_index_of_a_folder_is() -> None:
+    """Beside it, with the names of all folders; the root has no name."""
+    assert index_of_folder.index_path([Path("/a/b")]) == Path("/a/b.index")
+    assert index_of_folder.index_path([Path("/a/b"), Path("/c/d")]) == Path("/a/b+d.index")
+    assert index_of_folder.index_path([Path("/")]) == Path("/.index")
 
 
 def test_a_folder_and_its_index_are_kept_in_step(here: Path) -> None:

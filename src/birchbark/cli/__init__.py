@@ -7,10 +7,12 @@ to the library's arguments.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import warnings
 from io import TextIOWrapper
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -83,6 +85,9 @@ def main() -> None:
     caught = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in caught:  # others are ignored, as SIGHUP by nohup
         signal.signal(number, interrupt)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before this process began
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")

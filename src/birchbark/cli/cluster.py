@@ -19,7 +19,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.index_of_folder import index_path
-from birchbark.cli.options import option
+from birchbark.cli.options import Range, option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -60,7 +60,7 @@ SERVE = "serve"
 @option(
     "--gpus",
     default=defaults.SHARD_GPUS,
-    type=click.FloatRange(0),
+    type=Range(0),
     help="Number of GPUs for a shard, a whole number or below 1; with .5, two shards share one.",
 )
 @option(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from birchbark.pipeline.settings.ranker import Ranker
 
 T = TypeVar("T")
-SHOWN_RECORDS = 5
+SHOWN_RECORDS = 20
 NAMED = 5  # ids in a message
 
 
@@ -89,7 +89,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Advance]:
 def _notify_of_compilation() -> None:
     from birchbark.compiled import on_first_compile
 
-    on_first_compile(lambda: notify("compiling (takes a few seconds, only once per installation)"))
+    on_first_compile(lambda: notify("compiling (takes a few seconds; kept for later)"))
 
 
 def counted(items: Iterable[T], advance: Callable[[int], None]) -> Iterator[T]:

@@ -12,7 +12,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
-from birchbark.cli.options import PATH, check_given_options, json_option, option
+from birchbark.cli.options import PATH, Range, check_given_options, json_option, option
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @json_option
 @option(
     "--significance-level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Range(0, 1, min_open=True, max_open=True),
     default=defaults.SIGNIFICANCE_LEVEL,
     help="Differences with a lower p, after correction, are marked with †.",
 )

@@ -10,7 +10,7 @@ import click
 from birchbark import defaults
 from birchbark.cli.console import notify
 from birchbark.cli.from_options import check_tag, check_writable
-from birchbark.cli.options import PATH, check_given_options, option, scale_option
+from birchbark.cli.options import PATH, Range, check_given_options, option, scale_option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -33,14 +33,14 @@ from birchbark.show.plural import plural
 @option(
     "--weight",
     "weights",
-    type=click.FloatRange(0),
+    type=Range(0),
     multiple=True,
     metavar="W",
     help="Weight of a run; repeat for each, in the order of the runs.  [default: 1 for each]",
 )
 @option(
     "--rank-constant",
-    type=click.FloatRange(0),
+    type=Range(0),
     default=defaults.RANK_CONSTANT,
     help="Constant of reciprocal rank fusion; the larger, the less the first ranks stand out.",
 )

@@ -90,7 +90,7 @@ def index_path(paths: Sequence[Path]) -> Path:
     paths = [path.resolve() for path in paths]
     if len(paths) == 1 and is_index(paths[0]):
         return paths[0]
-    return index_beside(paths[0].with_name(_joined([path.name for path in paths])))
+    return index_beside(paths[0].parent / _joined([path.name for path in paths]))
 
 
 def _joined(names: Sequence[str]) -> str:

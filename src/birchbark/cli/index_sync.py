@@ -22,7 +22,8 @@ def sync(folder: tuple[Path, ...]) -> None:
     The index is FOLDER.index, of several folders NAME+NAME.index beside the first; it is built if
     it does not exist. Or give the path of an index that was built from folders. Only files that are
     new, or whose size or times have changed, are read. Files are chosen and read as when the index
-    was built.
+    was built. What `index delete`, `index add` or a service has changed stays until the file
+    changes.
     """
     index, was_built = index_of(folder)
     if was_built:

@@ -61,7 +61,10 @@ def add(
 @click.argument("doc_ids", nargs=-1)
 @option("--ids", type=PATH, help="File of document ids, one per line.")
 def delete(index: Path, doc_ids: tuple[str, ...], ids: Path | None) -> None:
-    """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted."""
+    """Delete the documents DOC_IDS from INDEX; if one does not exist, none is deleted.
+
+    In the index of a folder, a document stays deleted until its file changes.
+    """
     from birchbark.collection.parsing.lines import binary_lines, decode_lines
     from birchbark.index.sharded_writer import open_writer
 

@@ -1,4 +1,4 @@
-"""`birchbark model`: how are models fetched, listed, checked, quantised and extended?"""
+"""`birchbark model`: how are models fetched, listed, checked, quantized and extended?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from birchbark.errors import BirchbarkError, CheckpointError, HubError, InputErr
 
 @click.group(
     epilog="Example: birchbark model fetch cross-encoder/ms-marco-MiniLM-L6-v2",
-    short_help="Fetch, list, check, quantise and extend models.",
+    short_help="Fetch, list, check, quantize and extend models.",
 )
 def command() -> None:
     """Manage the models that score texts."""

@@ -15,6 +15,17 @@ from birchbark.cli.option_rules import check_options
 from birchbark.errors import InputError
 
 PATH = click.Path(path_type=Path)
+
+
+class Range(click.FloatRange):
+    """Numbers between two bounds; nan, which is not, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        return number if number == number else self.fail(f"{value} is not a number", param, ctx)
+
+
 BAD_RECORD_REMEDY = "correct it, or skip it with --skip-bad"
 
 

@@ -24,6 +24,7 @@ from birchbark.cli.from_options import (
 )
 from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
+    Range,
     check_given_options,
     filter_option,
     index_argument,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 @option("--top", default=defaults.TOP, help="Number of hits to show.")
 @option(
     "--min-probability",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     metavar="P",
     help="Show only hits that answer the query with at least this probability.",
 )

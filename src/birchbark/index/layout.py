@@ -266,7 +266,7 @@ class Manifest:
 def index_beside(folder: Path) -> Path:
     """Return the path of the index of a folder's files: FOLDER.index, beside the folder."""
     named = folder if folder.name not in ("", "..") else folder.resolve()
-    return named.with_name(f"{named.name}.index")
+    return named.parent / f"{named.name}.index"  # of /, which has no name, /.index
 
 
 def _no_index(directory: Path) -> str:
