@@ -84,6 +84,21 @@ def test_a_student_equal_to_its_teacher_has_no_loss(teacher: Path) -> None:
         assert (losses(same, HiddenStateSettings(str(teacher), **others), teacher) > 1e-4).all()
 
 
+def test_tokens_outside_a_window_are_not_compared(tmp_path: Path) -> None:
+    """Windows make the attention loss neither infinite nor undefined, also beside whole layers."""
+    teacher = write_family(tmp_path / "teacher", "modernbert", 1)
+    same = network_of(teacher)
+    settings = HiddenStateSettings(str(teacher), embeddings=0.0, hidden=0.0)
+    assert losses(same, settings, teacher).abs().max() == 0
+    with torch.no_grad():
+        for name, weights in same.weights.items():
+            if "Wqkv" in name or "query" in name:
+                weights.mul_(1.5)
+    found = losses(same, settings, teacher)
+    assert found.isfinite().all()
+    assert (found > 0).all()
+
+
 @pytest.mark.parametrize("heads", [4, 2])
 def test_losses_do_not_depend_on_padding(tmp_path: Path, teacher: Path, heads: int) -> None:
     """In the padded blocks of a GPU they are those of blocks without padding."""

@@ -182,12 +182,13 @@ def _attention_losses(
     """Yield, per block, the mean squared difference between its inputs' scores (inputs,).
 
     student, teacher: attention scores (inputs, A, L, L) per block. If the numbers of heads differ,
-    the heads are averaged first.
+    the heads are averaged first. Scores outside the window of a layer (−∞) count as equal.
     """
     for ours, theirs, block in zip(student, teacher, blocks, strict=True):
         if ours.shape[1] != theirs.shape[1]:
             ours, theirs = (x.mean(1, keepdim=True) for x in (ours, theirs))  # (inputs, 1, L, L)
-        squares = ((ours - theirs) ** 2).mean(1)  # (inputs, L, L)
+        seen = ours.isfinite() & theirs.isfinite()
+        squares = ((ours - theirs).masked_fill(~seen, 0) ** 2).mean(1)  # (inputs, L, L)
         if block.padding:
             exists = (block.padding.mask[:, :, 0] == 0).float()  # (inputs, 1, L)
             weights = exists / exists.sum(2, keepdim=True)
