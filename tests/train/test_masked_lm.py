@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tiny_trainings import one_thread, prepare, settings, some_pairs, toml, writ
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
-from birchbark.checkpoint.heads import Pooling
+from birchbark.checkpoint.heads import Pooling, UnknownHeadError
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.cli import group
 from birchbark.errors import InputError
@@ -191,6 +192,16 @@ def test_training_on_texts(tmp_path: Path) -> None:
     assert weights["cls.predictions.bias"].shape == (len(VOCABULARY),)
     scorer = load_scorer(model)
     assert scorer.kind == "embedding"
+
+
+def test_a_base_without_head_gets_no_pooling(tmp_path: Path) -> None:
+    """The adapted model is refused for ranking, as its base is."""
+    training = adapting(tmp_path, schedule={"steps": 2, "batch": 8, "learning_rate": 1e-3})
+    shutil.rmtree(tmp_path / "base" / "1_Pooling")
+    train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(lambda line: None))
+    for model in (tmp_path / "base", tmp_path / "out" / "model"):
+        with pytest.raises(UnknownHeadError):
+            Checkpoint.open(model)
 
 
 @pytest.mark.parametrize("query", [None, 0.8])

@@ -71,7 +71,7 @@ class TrainedModel:
                 if (base.directory / name).exists():
                     shutil.copyfile(base.directory / name, scratch / name)
             mode = self.architecture.pooling
-            if self.architecture.masked and isinstance(base.head, Pooling):
+            if self.architecture.masked and isinstance(base.head, Pooling) and not base.pooling:
                 mode = base.head.mode  # an adapted embedding model remains an embedding model
                 write_prompts(scratch, base.prompts)
             if mode:
