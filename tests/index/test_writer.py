@@ -212,12 +212,14 @@ def test_leftovers_do_not_block_a_writer(tmp_path: Path) -> None:
         for name in ("part-9", "part-99-0", ".birchbark-tmp-a", ".birchbark-tmp-b")
     ]
     leftovers += [part / "deleted-9.npy", part / "attached-vectors-9", part / "attached-x-9"]
+    leftovers += [part / "graph-attached-vectors-9"]
     for path in leftovers[::2]:
         path.symlink_to(kept)
     leftovers[1].mkdir()
     (leftovers[1] / "texts").write_text("y")
     leftovers[3].mkdir()
     leftovers[5].write_text("z")
+    leftovers[7].mkdir()
     with IndexWriter(tmp_path / "i") as writer:
         writer.add(Document("new", {"text": "new"}))
     assert not any(os.path.lexists(path) for path in leftovers)

@@ -427,9 +427,11 @@ class IndexWriter(CommittingWriter):
         for path in self.directory.iterdir():
             if entry := parts.get(path.name):
                 folders = {rows.name for entries in entry.attached.values() for rows in entries}
-                for old in (*path.glob("deleted-*"), *path.glob("attached-*")):
-                    if old.name != entry.deleted and old.name not in folders:
-                        discard(old)
+                kept = {entry.deleted, *folders, *(f"graph-{name}" for name in folders)}
+                for pattern in ("deleted-*", "attached-*", "graph-attached-*"):
+                    for old in path.glob(pattern):
+                        if old.name not in kept:
+                            discard(old)
             elif path.name.startswith(("part-", TEMPORARY)) or (
                 path.name.startswith(ORIGIN_FILES) and path.name != self._manifest.origin
             ):
