@@ -165,10 +165,11 @@ class BenchFolder:
 
     def write_run(self, tag: str, made_from: Mapping[str, Any], found: SystemRun) -> None:
         """Store what a system has found."""
-        write_run(found.run, self._run_file(tag))
         checksum = json_checksum(made_from)
         entry = {"made_from": checksum, "asked": found.asked, "seconds": found.seconds}
-        self._store(systems={**self._state["systems"], tag: entry})
+        with self._writing:
+            write_run(found.run, self._run_file(tag))
+            self._store(systems={**self._state["systems"], tag: entry})
 
     def _store(self, **changes: Mapping[str, Any]) -> None:
         self._state = {**self._state, **changes}

@@ -23,7 +23,7 @@ from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, OnnxSession, Session
 from birchbark.score.vector_instructions import processor
 
-Model = tuple[Checkpoint, Precision]
+Model = tuple[str, Checkpoint, Precision]  # the first is the fingerprint, which takes a while
 BASE_SECONDS, SECONDS_PER_TOKEN = 1.0, 0.002  # after which an actor's answer is not waited for
 
 
@@ -47,8 +47,8 @@ class ScorerServer:
             self._session(model)
 
     def _session(self, model: Model) -> OnnxSession:
-        checkpoint, precision = model
-        key = checkpoint.fingerprint, precision
+        fingerprint, checkpoint, precision = model
+        key = fingerprint, precision
         if key not in self._sessions:
             self._sessions[key] = OnnxSession(checkpoint, self._threads, precision=precision)
         return self._sessions[key]
@@ -67,7 +67,7 @@ class ScorerServers:
         actor.
         """
         self._ray, self._lost = ray, LostActors[int](ray, self._load_all)
-        self._opened: list[Model] = []
+        self._opened = dict[tuple[str, Precision], Model]()
         actor = ray.remote(ScorerServer).options(
             num_cpus=resources.cpus, max_restarts=-1, max_task_retries=0
         )
@@ -96,7 +96,8 @@ class ScorerServers:
     ) -> Session:
         """Open a session that the actors run; a SessionFactory."""
         session = RemoteSession(self, checkpoint, threads, precision)  # refuses a damaged model
-        self._opened.append((checkpoint, precision))
+        fingerprint, _, _ = session.model
+        self._opened[fingerprint, precision] = session.model
         loading = [self._load_all(number) for number in range(len(self._actors))]
         self._ray.wait(loading, num_returns=len(loading), timeout=START_SECONDS)
         return session
@@ -128,7 +129,7 @@ class ScorerServers:
             return None
 
     def _load_all(self, number: int) -> Any:
-        return self._actors[number].load.remote(self._opened)
+        return self._actors[number].load.remote([*self._opened.values()])
 
 
 def _parts(ids: Sequence[Ids], count: int) -> list[slice]:
@@ -148,7 +149,7 @@ class RemoteSession:
         threads: int | None,
         precision: Precision,
     ) -> None:
-        self._servers, self._model = servers, (checkpoint, precision)
+        self._servers, self.model = servers, (checkpoint.fingerprint, checkpoint, precision)
         self._here = OnnxSession(checkpoint, threads, precision=precision)
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -161,6 +162,6 @@ class RemoteSession:
             return self._here.run(ids, types)
         parts = [
             self._here.run(ids[part], types and types[part]) if rows is None else rows
-            for part, rows in self._servers.run(self._model, ids, types)
+            for part, rows in self._servers.run(self.model, ids, types)
         ]
         return np.concatenate(parts)

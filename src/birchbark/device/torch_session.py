@@ -63,8 +63,11 @@ def torch_session_factory(device: str) -> SessionFactory:
 
 
 def name_of_device(device: str) -> str:
-    """Return the device, with the model of a GPU; MissingPackageError without torch."""
-    return device if device == "cpu" else f"{device} {_torch().cuda.get_device_name()}"
+    """Return the kind of device, with the model of a GPU; MissingPackageError without torch."""
+    if device == "cpu":
+        return device
+    torch = _torch()
+    return f"{torch.device(device).type} {torch.cuda.get_device_name(device)}"
 
 
 def session_factory(device: str) -> SessionFactory | None:

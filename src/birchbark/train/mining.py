@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.artifact import new_directory
-from birchbark.errors import ArtifactError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.pairs.pair_table import Indices, PairTable, Selected
@@ -172,11 +172,14 @@ def _by_bm25(
 ) -> Iterator[Indices]:
     """Yield the texts that BM25 ranks first for each query."""
     pairs, directory = dataset.training_pairs.pairs, dataset.folder / INDEX
-    if directory.exists():
-        index = Index(directory)
-    else:
+    if not directory.exists():
         texts = (Document(str(n), {"text": text}) for n, text in enumerate(pairs.texts))
-        index = build_index((document for document in texts if not document.fault), directory)
+        try:
+            build_index((document for document in texts if not document.fault), directory)
+        except InputError:
+            if not directory.exists():  # else another run has built it meanwhile
+                raise
+    index = Index(directory)
     for query in queries.tolist():
         ranking = rank_query(index, pairs.queries[query], depth=depth)
         texts_of_query = np.array(ranking.doc_ids, np.int64)

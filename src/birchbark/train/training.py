@@ -196,7 +196,8 @@ def _has_fast_bf16(device: str) -> bool:
     import torch
 
     if device != "cpu":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+        with torch.cuda.device(device):
+            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if not torch.backends.mkldnn.is_available():
         return False
     supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
