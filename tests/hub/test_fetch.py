@@ -318,6 +318,10 @@ def test_heads_are_described(hub: Imitation, tmp_path: Path) -> None:
     for (name, logits), head in heads.items():
         directory = write_family(tmp_path / head, "bert", logits, name)
         assert head in str(describe(directory, "x"))
+    config = tmp_path / "next-sentence head" / "config.json"
+    values = json.loads(config.read_text()) | {"birchbark": {"relevant_label": 1}}
+    config.write_text(json.dumps(values))
+    assert "next-sentence head" in str(describe(config.parent, "x"))
 
 
 def test_an_existing_model_stays(hub: Imitation, model: Path) -> None:

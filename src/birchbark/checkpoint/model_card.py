@@ -17,6 +17,7 @@ from birchbark.artifact import fingerprint, write_json
 from birchbark.checkpoint.architecture import Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.json_files import read_object
+from birchbark.checkpoint.shards import weight_files
 from birchbark.errors import ArtifactError
 
 LINEAGE = "birchbark.json"
@@ -93,7 +94,7 @@ def lineage_of(base: Checkpoint, name: str) -> dict[str, Any]:
                 "not a lineage", where=str(path), remedy="remove or repair this file"
             )
         return lineage
-    weights = fingerprint(base.weights)
+    weights = fingerprint(*weight_files(base.weights))
     return {"base": name, "sha256": weights, "trainings": []}
 
 

@@ -67,7 +67,7 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
     """
     try:
         checkpoint = Checkpoint.open(directory, name)
-        head = _describe_head(checkpoint.head)
+        head = _describe_head(checkpoint.head, checkpoint.family.next_sentence)
         multi_vector = checkpoint.multi_vector
         if multi_vector and multi_vector.expanded:
             head += f", queries extended to {multi_vector.expanded} tokens"
@@ -97,11 +97,12 @@ def describe(directory: Path, name: str, *, check_weights: bool = False) -> Desc
     )
 
 
-def _describe_head(head: Head) -> str:
+def _describe_head(head: Head, next_sentence: str) -> str:
+    """Describe a head. next_sentence: the name of the family's next-sentence head."""
     if isinstance(head, Classifier) and head.is_duo:
         return "comparison of two texts (duoBERT)"
     if isinstance(head, Classifier):
-        if head.logit_count == 2 and head.relevant_index == 0:
+        if head.output.name == next_sentence:
             return "next-sentence head"
         logits = f"cross-encoder with {'one logit' if head.logit_count == 1 else 'two logits'}"
         return f"{logits} by {_steps(head.reads, head)}" if head.output.folder else logits
