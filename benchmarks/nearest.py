@@ -32,7 +32,7 @@ from birchbark import Document, Index, IndexWriter, build_index, load_scorer
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
-from birchbark.retrieve.hnsw import GraphSettings, build_graphs
+from birchbark.retrieve.hnsw import SHAPE, build_graphs
 from birchbark.retrieve.vector_search import StoredVectors, filter_masks
 from birchbark.score.vector_quantization import inner_products
 from birchbark.segment.sentences import sentences
@@ -47,7 +47,6 @@ MODEL = "all-MiniLM-L6-v2"
 COUNT, QUERIES, CHANGED, TOP = 100_000, 500, 1_000, 10
 MIN_VECTORS = 20_000  # of a graph; fewer than the default, for which exact search is fast
 SEARCHES = (64, 128, 256)
-SETTINGS = GraphSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ def _usearch_build(vectors: Floats, path: Path) -> None:
     from usearch.index import Index as Usearch
 
     graph = Usearch(
-        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=SETTINGS.links,
-        expansion_add=SETTINGS.build,
+        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=SHAPE['links'],
+        expansion_add=SHAPE['build'],
     )  # fmt: skip
     graph.add(np.arange(len(vectors)), vectors, threads=1)
     graph.save(str(path))
@@ -88,7 +87,7 @@ def _hnswlib_build(vectors: Floats, path: Path) -> None:
     import hnswlib
 
     graph = hnswlib.Index("cosine", vectors.shape[1])
-    graph.init_index(len(vectors), M=SETTINGS.links, ef_construction=SETTINGS.build)
+    graph.init_index(len(vectors), M=SHAPE["links"], ef_construction=SHAPE["build"])
     graph.add_items(vectors, num_threads=1)
     graph.save_index(str(path))
 
@@ -108,9 +107,9 @@ def _faiss_build(vectors: Floats, path: Path) -> None:
 
     faiss.omp_set_num_threads(1)
     graph = faiss.IndexHNSWSQ(
-        vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, SETTINGS.links, faiss.METRIC_INNER_PRODUCT
+        vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, SHAPE["links"], faiss.METRIC_INNER_PRODUCT
     )
-    graph.hnsw.efConstruction = SETTINGS.build
+    graph.hnsw.efConstruction = SHAPE["build"]
     graph.train(vectors[:1000])
     graph.add(vectors)
     faiss.write_index(graph, str(path))
@@ -323,8 +322,8 @@ def report(
     yield (
         f"{here['processor']}, {here['memory_gb']} GB; Python {here['python']}, numpy "
         f"{here['numpy']}. {count:,} sentences of real collections as vectors of {hidden} "
-        f"numbers by {MODEL}, {QUERIES} others as queries. One thread. {SETTINGS.links} links a "
-        f"vector (M), {SETTINGS.build} candidates examined to add one (efConstruction). Recall is "
+        f"numbers by {MODEL}, {QUERIES} others as queries. One thread. {SHAPE['links']} links a "
+        f"vector (M), {SHAPE['build']} candidates examined to add one (efConstruction). Recall is "
         f"relative to the exact nearest {TOP}."
     )
     yield ""
@@ -333,7 +332,7 @@ def report(
     yield ""
     yield (
         f"Our index with the same vectors in 16 bits, one document each, efSearch "
-        f"{SETTINGS.search}. Opening reads every byte of the graphs once, to verify the checksum."
+        f"{SHAPE['search']}. Opening reads every byte of the graphs once, to verify the checksum."
     )
     yield ""
     yield from _table(

@@ -206,7 +206,6 @@ def test_only_embeddings_have_vectors(bert: Callable[..., Path]) -> None:
         precompute_tokens(load_scorer(bert()), lambda d: [], "m")
     for word in ("sentences", "windows:150/50", "windows:7/0", "whole"):
         assert segmenter_name(parse_segmenter(word)) == word
-    assert segmenter_name(Windows(9, 3, 2)) is None
 
 
 @pytest.mark.parametrize("vectors", [False, True])

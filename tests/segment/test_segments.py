@@ -47,7 +47,7 @@ SEGMENTERS = [
     Windows(),
     Windows(3, 1),
     Windows(2, 0),
-    Windows(20, 5, 10),
+    Windows(20, 5),
     Passages(),
     Passages(6),
     Passages(1),

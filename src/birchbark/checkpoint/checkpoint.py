@@ -28,7 +28,7 @@ from birchbark.checkpoint.heads import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.layers import layer_files, read_layer_tensors
-from birchbark.checkpoint.modules import STATIC, TRANSFORMER, list_modules, read_modules
+from birchbark.checkpoint.modules import STATIC, TRANSFORMER, list_modules
 from birchbark.checkpoint.multi_vector import (
     MultiVector,
     is_multi_vector,
@@ -259,7 +259,7 @@ def check_replaceable(directory: Path) -> None:
     if not any(directory.iterdir()):
         return
     try:
-        modules = read_modules(directory)
+        modules = dict(list_modules(directory))
         config = directory / modules.get(TRANSFORMER, "") / CONFIG
         is_model = STATIC in modules or "model_type" in read_object(config)
     except CheckpointError:

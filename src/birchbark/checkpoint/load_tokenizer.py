@@ -87,10 +87,10 @@ def _check_ids(vocabulary: Any, checkpoint: Checkpoint) -> None:
     else:
         size = len(vocabulary) if isinstance(vocabulary, list) else 0
     if size > checkpoint.config.vocabulary:
-        check_size(size, checkpoint)
+        check_vocabulary_size(size, checkpoint)
 
 
-def check_size(size: int, checkpoint: Checkpoint) -> None:
+def check_vocabulary_size(size: int, checkpoint: Checkpoint) -> None:
     """Raise CheckpointError if the numbers of tokens and of token embeddings do not match.
 
     There may be slightly fewer tokens, since embeddings are often padded to a round number. size:

@@ -74,11 +74,6 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
     return list(zip(kinds, folders, strict=True))
 
 
-def read_modules(root: Path) -> dict[str, str]:
-    """Return module type → folder of the last module of this type; see `list_modules`."""
-    return dict(list_modules(root))
-
-
 def check_values(
     where: Path, config: dict[str, Any], supported: dict[str, tuple[object, ...]]
 ) -> None:

@@ -11,7 +11,7 @@ from birchbark.checkpoint.encoder_modules import encoder_modules
 from birchbark.checkpoint.export import write_pooling, write_prompts
 from birchbark.checkpoint.heads import HEAD_KEY, POOLING_MODES, Pooling
 from birchbark.checkpoint.json_files import read_object
-from birchbark.checkpoint.modules import read_modules
+from birchbark.checkpoint.modules import TRANSFORMER, list_modules
 from birchbark.checkpoint.prompts import read_prompts
 from birchbark.checkpoint.quantize import model_copy
 from birchbark.checkpoint.settings import SETTINGS
@@ -49,7 +49,7 @@ def pool_model(model: Path, pooling: Pooling, target: Path, *, overwrite: bool =
             wanted=f"layer {base.config.layers}",
             found=str(layers),
         )
-    if read_modules(model).get("Transformer"):
+    if dict(list_modules(model)).get(TRANSFORMER):
         raise InputError(
             "the model's weights are in a folder of their own",
             where=str(model),

@@ -14,7 +14,11 @@ import numpy as np
 
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
-from birchbark.checkpoint.load_tokenizer import check_size, convert_errors, load_tokenizer
+from birchbark.checkpoint.load_tokenizer import (
+    check_vocabulary_size,
+    convert_errors,
+    load_tokenizer,
+)
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.text.normal_form import usual_letters
@@ -44,7 +48,7 @@ class CheckpointTokenizer:
         self._where = where = str(checkpoint.directory)
         self._known_words = load_tokenizer(checkpoint)
         self._tokenizer = self._known_words.tokenizer
-        check_size(self.size, checkpoint)
+        check_vocabulary_size(self.size, checkpoint)
         if checkpoint.family.static:
             self._single, self._pair = _bare_frame(1), _bare_frame(2)
         else:

@@ -33,12 +33,12 @@ class ShardedWriter(CommittingWriter):
     shard.
     """
 
-    def __init__(self, directory: Path, part_tokens: int = PART_TOKENS) -> None:
+    def __init__(self, directory: Path) -> None:
         """Open all shards of the index in `directory` for writing."""
         self.directory, folders = directory, shard_folders(directory)
         with ExitStack() as stack:
             self._writers = [
-                _opened(stack, IndexWriter(folder, max(1, part_tokens // len(folders))))
+                _opened(stack, IndexWriter(folder, PART_TOKENS // len(folders)))
                 for folder in folders
             ]
             end_commit(directory)  # which the writers have carried out
@@ -152,15 +152,15 @@ class ShardedWriter(CommittingWriter):
 Writer = IndexWriter | ShardedWriter
 
 
-def open_writer(directory: PathLike[str] | str, part_tokens: int = PART_TOKENS) -> Writer:
+def open_writer(directory: PathLike[str] | str) -> Writer:
     """Open the index in `directory` for writing, whether or not it is divided into shards.
 
     For the arguments and errors see `IndexWriter`.
     """
     directory = path_of(directory, "the directory of the index")
     if shard_folders(directory):
-        return ShardedWriter(directory, part_tokens)
-    return IndexWriter(directory, part_tokens)
+        return ShardedWriter(directory)
+    return IndexWriter(directory)
 
 
 def _opened(stack: ExitStack, writer: IndexWriter) -> IndexWriter:

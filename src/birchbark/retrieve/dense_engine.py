@@ -127,8 +127,9 @@ class DenseEngine:
             for doc_id in part.doc_ids.take(np.flatnonzero(mask))
         ]
         by_document = self._embedding.scores(query, doc_ids)
-        scores = [values.max() for values in by_document if values is not None]
-        return Ranking.of(doc_ids, np.array(scores, np.float32), depth)
+        known = [(d, s.max()) for d, s in zip(doc_ids, by_document, strict=True) if s is not None]
+        scores = np.array([score for _, score in known], np.float32)
+        return Ranking.of([doc_id for doc_id, _ in known], scores, depth)
 
     def filtered(self, filters: Mapping[str, str]) -> DenseEngine:
         """Return an engine that also requires these field values."""

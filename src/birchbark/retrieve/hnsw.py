@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -28,24 +27,14 @@ from birchbark.records import Float32s
 MIN_VECTORS = 200_000  # exact search of 100,000 takes 6 ms (benchmarks/RESULTS-NEAREST.md)
 BATCH = 4_096  # vectors added between two calls of `advance`
 FILE, ABOUT = "graph.faiss", "about.json"
+# Neighbours per vector and layer (M); candidates examined to add a vector (efConstruction); the
+# minimum number of candidates that a search examines (efSearch).
+SHAPE = {"links": 16, "build": 128, "search": 128}
 REMEDY = "remove that folder; `birchbark index attach` builds the graph again"
 
 DecodeVectors = Callable[[Mapping[str, NDArray[Any]]], Float32s]
 Advance = Callable[[int], object]
 _in_use: WeakValueDictionary[tuple[int, ...], HnswGraph] = WeakValueDictionary()  # by their files
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSettings:
-    """How a graph is built and searched.
-
-    links: neighbours per vector and layer (M). build: candidates examined to add a vector
-    (efConstruction). search: the minimum number of candidates that a search examines (efSearch).
-    """
-
-    links: int = 16
-    build: int = 128
-    search: int = 128
 
 
 class HnswGraph:
@@ -108,7 +97,6 @@ def build_graphs(
     advance: Advance = lambda vectors: None,
     *,
     min_vectors: int = MIN_VECTORS,
-    settings: GraphSettings = GraphSettings(),
 ) -> int:
     """Build the missing graphs of an attachment; return how many were built.
 
@@ -129,24 +117,18 @@ def build_graphs(
     folders = list(_without_graph(attachment, min_vectors))
     for folder in folders:
         with new_directory(_graph_folder(folder.path)) as scratch, reporting_damage(folder.path):
-            _build(folder, decode, advance, settings, scratch / FILE)
-            about = {"shape": asdict(settings), "checksum": fingerprint(scratch / FILE)}
+            _build(folder, decode, advance, scratch / FILE)
+            about = {"shape": SHAPE, "checksum": fingerprint(scratch / FILE)}
             (scratch / ABOUT).write_text(json.dumps(about), "utf-8")
     return len(folders)
 
 
-def count_vectors_without_graph(attachment: Attachment, min_vectors: int = MIN_VECTORS) -> int:
+def count_vectors_without_graph(attachment: Attachment) -> int:
     """Return how many vectors `build_graphs` would add to new graphs."""
-    return sum(len(rows.values["vectors"]) for rows in _without_graph(attachment, min_vectors))
+    return sum(len(rows.values["vectors"]) for rows in _without_graph(attachment, MIN_VECTORS))
 
 
-def _build(
-    folder: RowFolder,
-    decode: DecodeVectors,
-    advance: Advance,
-    settings: GraphSettings,
-    path: Path,
-) -> None:
+def _build(folder: RowFolder, decode: DecodeVectors, advance: Advance, path: Path) -> None:
     """Build a graph and write it to `path`.
 
     Rows are added in order, by one thread, so that the same rows always give the same graph.
@@ -155,8 +137,8 @@ def _build(
 
     rows, hidden = folder.values["vectors"].shape
     dtype, metric = faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-    graph = faiss.IndexHNSWSQ(hidden, dtype, settings.links, metric)
-    graph.hnsw.efConstruction = settings.build
+    graph = faiss.IndexHNSWSQ(hidden, dtype, SHAPE["links"], metric)
+    graph.hnsw.efConstruction = SHAPE["build"]
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # process-wide, so restored below
     try:

@@ -54,9 +54,9 @@ def segmenter_name(segmenter: Segmenter) -> str | None:
     for name, known in SEGMENTERS.items():
         if segmenter is known:
             return name
-    if isinstance(segmenter, Windows) and segmenter == Windows(segmenter.size, segmenter.overlap):
+    if isinstance(segmenter, Windows):
         return f"windows:{segmenter.size}/{segmenter.overlap}"
-    if isinstance(segmenter, Passages) and segmenter == Passages(segmenter.size):
+    if isinstance(segmenter, Passages):
         return f"passages:{segmenter.size}"
     return None
 

@@ -14,9 +14,9 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 def paragraphs(document: Document) -> list[Segment]:
     """Return the paragraphs of a document, which are separated by blank lines, in order.
 
-    A title of fewer than 50 words is prepended to each paragraph. A longer title is the beginning
-    of the first paragraph. Together, the segments cover every character of `Document.contents`
-    except white space between them.
+    A title of fewer than 50 words and at most 1,000 characters is prepended to each paragraph. A
+    longer title is the beginning of the first paragraph. Together, the segments cover every
+    character of `Document.contents` except white space between them.
     """
     return segments_between(document, _blank_lines)
 

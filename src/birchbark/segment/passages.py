@@ -25,20 +25,17 @@ class Passages:
     A document that is not longer is one passage. In a longer one each section that the document
     states (`section_starts`: headings, functions) begins a new passage, unless the one before
     is a whole section of less than a tenth of `size`, such as a heading alone, or shorter than the
-    title. A short title is prepended to every passage and
-    counts towards its size; a longer one is treated as the beginning of the text. A sentence that
-    is longer than a passage is a passage by itself. Together, title and segments cover every
-    character of `Document.contents` except white space between them. In scripts without spaces
-    between words, each character counts as a word.
+    title. A title of fewer than 50 words and at most half of `size`, and of at most 1,000
+    characters, is prepended to every passage and counts towards its size; a longer one is treated
+    as the beginning of the text. A sentence that is longer than a passage is a passage by itself.
+    Together, title and segments cover every character of `Document.contents` except white space
+    between them. In scripts without spaces between words, each character counts as a word.
 
     Attributes:
         size: The maximum number of words per passage. Default 120.
-        title_limit: A title of up to 1,000 characters is prepended if it has fewer words than this,
-            and at most half of `size`. Default 50.
     """
 
     size: int = defaults.PASSAGE_SIZE
-    title_limit: int = defaults.TITLE_LIMIT
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -50,7 +47,7 @@ class Passages:
         """Return the passages of `document`, in order."""
         contents, title = document.contents, document.title
         title_words = _count_words(title)
-        prepend = 0 < title_words < self.title_limit and 2 * title_words <= self.size
+        prepend = 0 < title_words < defaults.TITLE_LIMIT and 2 * title_words <= self.size
         prepend &= len(title) <= defaults.PREPENDED_TITLE_CHARACTERS
         found = sentences(document)
         if prepend and len(found) > 1:

@@ -15,9 +15,9 @@ def sections(document: Document) -> list[Segment]:
 
     Text before the first heading is a section too. If the document does not say where its sections
     begin (`section_starts`), they begin at headings of Markdown and reStructuredText. A title of
-    fewer than 50 words is prepended to each section. A longer title is the beginning of the first
-    section. Together, the segments cover every character of `Document.contents` except white space
-    between them.
+    fewer than 50 words and at most 1,000 characters is prepended to each section. A longer title is
+    the beginning of the first section. Together, the segments cover every character of
+    `Document.contents` except white space between them.
     """
     stated = section_starts(document)
 

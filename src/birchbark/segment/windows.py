@@ -16,21 +16,19 @@ _WORD = re.compile(r"\S+")
 class Windows:
     """A segmenter that splits a document into overlapping windows of words.
 
-    Each window shares `overlap` words with the previous one. A short title is prepended to every
-    window and counts towards its size; a longer one is treated as the beginning of the text. The
-    defaults are those of Steensland (2021).
+    Each window shares `overlap` words with the previous one. A title of fewer than 50 words, and
+    fewer than `size` − `overlap`, and of at most 1,000 characters is prepended to every window and
+    counts towards its size; a longer one is treated as the beginning of the text. The defaults are
+    those of Steensland (2021).
 
     Attributes:
         size: The number of words per window; the last one may be shorter. Default 150.
         overlap: The number of words that a window shares with the previous one, from 0 to
             `size` − 1. Default 50.
-        title_limit: Prepend a title of up to 1,000 characters to every window if it has fewer words
-            than this, and fewer than `size` − `overlap`. Default 50.
     """
 
     size: int = defaults.WINDOW_SIZE
     overlap: int = defaults.WINDOW_OVERLAP
-    title_limit: int = defaults.TITLE_LIMIT
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap < self.size:
@@ -43,7 +41,7 @@ class Windows:
     def __call__(self, document: Document) -> list[Segment]:
         """Return the windows of `document`, in order. The last one may be shorter."""
         title_words = len(document.title.split())
-        prepend = 0 < title_words < min(self.title_limit, self.size - self.overlap)
+        prepend = 0 < title_words < min(defaults.TITLE_LIMIT, self.size - self.overlap)
         title = document.title
         if not prepend or len(title) > defaults.PREPENDED_TITLE_CHARACTERS:
             return self._cut(document, 0, self.size, "")

@@ -172,9 +172,6 @@ class _DistinctTexts:
         self._texts = RowsWriter(folder / name, "uint8")
         self._ids = RowsWriter(folder / ids_name, dtype)
 
-    def __len__(self) -> int:
-        return len(self._table)
-
     def numbers(self, texts: Sequence[str]) -> NDArray[np.int32]:
         """Return the number of each text, (n,), and write the new ones."""
         known = len(self._table)
