@@ -195,7 +195,7 @@ def test_mteb_reranks_given_candidates(ranker: Ranker) -> None:
     }
     searcher = BirchbarkSearch(ranker)
     assert isinstance(searcher, mteb.models.SearchProtocol)
-    with pytest.raises(InputError, match="call index first"):
+    with pytest.raises(InputError, match="index documents first"):
         searcher.search([{"id": "1", "text": "bees"}], top_k=3)
     with pytest.raises(InputError, match="query 1: a query is not a text"):
         searcher.search([{"id": "1", "text": ["bees"]}], top_k=3)

@@ -89,7 +89,7 @@ class MemoryCollection:
                 a model.
         """
         if self._index is None:
-            raise InputError("nothing was indexed", remedy="call index first")
+            raise InputError("nothing was indexed", remedy="index documents first")
         texts = [Query(query_id, text) for query_id, text in queries.items()]
         depth = max(top, *(ranker.depth for ranker in self.rankers), 1)
         if candidates is not None:

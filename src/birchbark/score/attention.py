@@ -28,8 +28,8 @@ class Attention:
         tokens: The input's n tokens, including special tokens.
         sides: The side of each token: `special`, `query` or `text`.
         layers: For each layer, the attention (heads, rows, n) from each row's token to all tokens;
-            each row sums to 1. There is a row for every token, except in the last layer, which is
-            computed for [CLS] alone.
+            each row sums to 1. There is a row for every token, except in the last layer of a
+            model that reads [CLS] alone.
         score: The probability that the text is relevant.
     """
 

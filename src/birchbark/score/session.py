@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 
 
 class Session(Protocol):
-    """Runs a model for a scorer: OnnxSession, TorchSession (device/) or DynamicBatcher."""
+    """Runs a model for a scorer: in this process, on a GPU, or elsewhere."""
 
     def fingerprint(self, checkpoint: str) -> str:
         """See OnnxSession."""

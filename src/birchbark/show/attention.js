@@ -1,7 +1,7 @@
 // How is a model's attention drawn on a page?
 "use strict";
 // Draws it within root: buttons in .layers and .heads, lines in .lines, squares in .map.
-// data: see attention_data in attention.py. A second call replaces the first drawing.
+// data: see attention_data in attention_page.py. A second call replaces the first drawing.
 function drawAttention(data, root) {
   const SVG = "http://www.w3.org/2000/svg", LINE = 19, LEFT = 170, RIGHT = 430, LEAST = 0.02;
   const shares = data.layers.map(layer => Uint8Array.from(atob(layer.values), c => c.charCodeAt(0)));

@@ -272,7 +272,7 @@ class TrainingConfig:
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """The distinct models that the run distils from."""
+        """The distinct models whose scores or states the run uses."""
         models = [m for data in self.data for teacher in data.teachers for m in teacher.models]
         return tuple(
             dict.fromkeys([*models, *([self.distillation.teacher] if self.distillation else [])])

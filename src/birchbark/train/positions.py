@@ -1,8 +1,8 @@
 """How do rotary and relative positions enter attention during training?
 
 score/position_nodes.py adds the same positions to the ranking graph; checkpoint/positions.py has
-the formulas. Shapes as in attention.py: T tokens, N inputs, L tokens per input, A attention heads,
-D dimensions per head, H = A · D.
+the formulas. Shapes as in packed_attention.py: T tokens, N inputs, L tokens per input, A attention
+heads, D dimensions per head, H = A · D.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from birchbark.checkpoint.positions import RelativePositions, rotation
 ScoreTerm = Callable[[Any, Any], Any]
 """Returns what is added to attention scores (inputs, A, L or 1, L) before the softmax.
 
-Its arguments are the queries (inputs, A, L or 1, D) and keys (inputs, A, L, D) of inputs of equal
-length; if there is one query per input, it is that of the first token.
+Its arguments are the queries (inputs, A, L or 1, D) and keys (inputs, A, L, D) of a block's inputs,
+padded to one length; if there is one query per input, it is that of the first token.
 """
 
 

@@ -26,7 +26,7 @@ class HiddenStates:
     keeps_attention: whether attention scores are kept; without them attention is faster.
     embedded: the output of the embedding layer (T, H).
     hidden: the output of each layer (T, H).
-    attention: for each layer and each group of inputs, the attention scores before softmax
+    attention: for each layer and each block of inputs, the attention scores before softmax
     (inputs, A, L, L).
     """
 
