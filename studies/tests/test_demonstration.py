@@ -36,8 +36,8 @@ def test_stand_ins_are_demonstrations(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "larger", "size"),
     [
-        ("birch-core17", False, "38,400 texts; in the thesis on 12.8 million"),  # QA, then MB
-        ("birch-time", False, "76,800 texts and all of DL21; in the thesis"),
+        ("birch-core17", False, "12,800 texts; in the thesis on 12.8 million"),  # QA, then MB
+        ("birch-time", False, "25,600 texts and all of DL21; in the thesis"),
         ("uva-relemb", False, "3,600 texts and all of Bing; in the paper"),
         ("passages-settings", True, "336,000 texts; in the thesis on 630,000"),
     ],
