@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from birchbark.cli import group
+from birchbark.deadline import Deadline
+from birchbark.index.build_index import build_index
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.answers.copies import without_copies
+from birchbark.pipeline.open_engine import open_engine
+from birchbark.pipeline.reading.document_reader import RankerReaders
+from birchbark.pipeline.search import search_with_readers
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document
+from birchbark.score.load_scorer import load_scorer
+from birchbark.segment.whole import whole
 
 
 def hit(doc_id: str, **fields: str) -> Hit:
@@ -75,3 +86,20 @@ def test_other_hits_take_the_places_of_copies(tmp_path: Path, only: list[str]) -
         assert len(hits) == min(top, 3)
         assert len(hits[0]["copies"]) == copies
         assert all(hit["snippet"] or hit["evidence"] for hit in hits)
+
+
+def test_more_time_never_shows_fewer_scores(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """If time does not suffice to look for more hits, they are what was found in time."""
+    texts = ["birch bark " * 9] * 90 + [f"birch {n} " * 9 for n in range(90)]
+    records = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    engine = open_engine(build_index(records, tmp_path / "index"))
+    ranker, scored = Ranker(load_scorer(bert(labels=1, positions=64)), whole), list[int]()
+    for steps in range(80, 200, 5):
+        ticks = chain([0.0] * (1 + steps), repeat(9.0))
+        readers = [RankerReaders(engine, ranker)]
+        deadline = Deadline(1.0, partial(next, ticks))
+        answer = search_with_readers(engine, "birch", readers, 20, deadline)
+        scored.append(sum(hit.scored for hit in answer.hits))
+    assert scored == sorted(scored)
+    assert scored[0] == 0
+    assert scored[-1] == 11  # one of them for all copies

@@ -111,10 +111,10 @@ def search_with_readers(
 
     hits, stats = ranked(top, lambda found: on_progress(lambda: complete(*found())))
     most, deepest = top, max(DEEPER * top, *(ranker.depth for ranker in stages), 0)
-    while len(without_copies(hits)) < top and len(hits) == most < deepest:
+    while stats.exact and len(without_copies(hits)) < top and len(hits) == most < deepest:
         most = min(2 * most, deepest)
         deeper, of_deeper = ranked(most, lambda found: None)
-        if stats.exact and not of_deeper.exact:
+        if not of_deeper.exact:  # for want of time, which sufficed for the hits
             break
         hits, stats = deeper, of_deeper
     answer = complete(hits, stats)
