@@ -103,3 +103,6 @@ def test_more_time_never_shows_fewer_scores(tmp_path: Path, bert: Callable[..., 
     assert scored == sorted(scored)
     assert scored[0] == 0
     assert scored[-1] == 11  # one of them for all copies
+    assert not answer.stats.exact
+    answer = search_with_readers(engine, "birch", readers, 20, Deadline(None))
+    assert (len(answer.hits), answer.stats.exact) == (20, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from birchbark import defaults
@@ -110,17 +111,18 @@ def search_with_readers(
         return _ranked(engine, query, readers, most, deadline, on_hits)
 
     hits, stats = ranked(top, lambda found: on_progress(lambda: complete(*found())))
-    most, deepest = top, max(DEEPER * top, *(ranker.depth for ranker in stages), 0)
+    most, deepest = top, max([DEEPER * top, *(ranker.depth for ranker in stages)])
     while stats.exact and len(without_copies(hits)) < top and len(hits) == most < deepest:
         most = min(2 * most, deepest)
         deeper, of_deeper = ranked(most, lambda found: None)
-        if not of_deeper.exact:  # for want of time, which sufficed for the hits
-            break
-        hits, stats = deeper, of_deeper
+        if of_deeper.exact:
+            hits, stats = deeper, of_deeper
+        else:  # time sufficed for these hits, and not to look for more
+            stats = replace(stats, exact=False)
     answer = complete(hits, stats)
     if not stages:
         return answer
-    last = stages[max(1, *(hit.stage for hit in hits)) - 1] if hits else stages[0]
+    last = stages[max([1, *(hit.stage for hit in hits)]) - 1]
     read, _ = cut_text(last.scorer, query, last.query_tokens)
     return with_best_sentences(answer, read, last.scorer, snippets, deadline)
 
