@@ -68,8 +68,8 @@ def _usearch_build(vectors: Floats, path: Path) -> None:
     from usearch.index import Index as Usearch
 
     graph = Usearch(
-        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=SHAPE['links'],
-        expansion_add=SHAPE['build'],
+        ndim=vectors.shape[1], metric="cos", dtype="f16", connectivity=SHAPE["links"],
+        expansion_add=SHAPE["build"],
     )  # fmt: skip
     graph.add(np.arange(len(vectors)), vectors, threads=1)
     graph.save(str(path))

@@ -5,7 +5,6 @@ Readers are in KINDS, or in other packages: entry points of the group `birchbark
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -15,6 +14,7 @@ from typing import TypeVar
 from birchbark import InputError, defaults
 from birchbark.artifact import json_checksum
 from birchbark.collection.documents import READERS
+from birchbark.collection.parsing.intake import Intake
 from birchbark.evaluate.measures import check_averaged
 from birchbark.section import Section, with_settings
 from birchbark_studies.collections import CollectionFiles
@@ -126,10 +126,9 @@ def _complete(read: Callable[[Section], T], section: Section) -> T:
 def _encoding(section: Section) -> str:
     name = section.text("encoding", defaults.ENCODING)
     try:
-        codecs.lookup(name)
-    except LookupError:
-        raise InputError("unknown encoding", where=section.where("encoding"), found=name) from None
-    return name
+        return Intake(encoding=name).encoding
+    except InputError as error:
+        raise error.at(section.where("encoding")) from None
 
 
 def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles, ...]:
