@@ -18,6 +18,7 @@
           starts.npy         (n + 1, arrays): each document's first row in each array
           checks.npy         uint32 (n,): salted checksums of rows (attachment_reader.py)
           rows.ARRAY         the rows of one array
+        graph-attached-NAME-000008/  optional: the graph of its vectors (retrieve/hnsw.py)
 
 Files that the manifest does not name do not belong to the index. Files never change: an update
 writes new files, then replaces the manifest by one atomic rename. Readers keep their files open.

@@ -101,19 +101,17 @@ def build_graphs(
     """Build the missing graphs of an attachment; return how many were built.
 
     A folder needs a graph if it has at least `min_vectors` vectors. A graph appears complete or not
-    at all. Graphs of folders that no longer exist are deleted. No other process may write to the
-    index at the same time.
+    at all. No other process may write to the index at the same time; `IndexWriter` deletes a graph
+    with its folder.
 
     decode: stored rows → unit vectors, float32 (rows, hidden). advance: called with the number of
     vectors added since the last call. Raises MissingPackageError if faiss is not installed.
     """
     if not faiss_installed():
         raise MissingPackageError("HNSW graphs need faiss", remedy="pip install 'birchbark[dense]'")
-    current = {_graph_folder(rows.path) for rows in _row_folders(attachment)}
     for part in index.parts:
-        existing = {*part.path.glob("graph-*"), *part.path.glob(TEMPORARY + "*")}
-        for unused in existing - current:
-            rmtree(unused)
+        for unfinished in part.path.glob(TEMPORARY + "*"):
+            rmtree(unfinished)
     folders = list(_without_graph(attachment, min_vectors))
     for folder in folders:
         with new_directory(_graph_folder(folder.path)) as scratch, reporting_damage(folder.path):
