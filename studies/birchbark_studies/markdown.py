@@ -18,8 +18,9 @@ from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import StoredResults
 
 STALE = (
-    "**Stale.** Since this was measured, something has changed: {reasons}. The figures are not "
-    "those of this version."
+    "**Stale.** Since this was measured, something has changed: {reasons}. Findings, tables and "
+    "figures are of that time; the description, and the size of training, are of the present "
+    "recipe."
 )
 
 
@@ -52,10 +53,11 @@ def render_markdown(
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
     option = where = settings = ""
     if recipe.collections:
-        bm25, seed = results.bm25, f"seed {results.seed}"
-        idf = "idf of all documents, " if bm25.idf_documents == "all" else ""
-        depth = f"{results.depth} documents per query"
-        settings = f": BM25 with k1 {bm25.k1} and b {bm25.b}, {idf}{depth}, {seed}"
+        settings = f": {results.depth} documents per query, seed {results.seed}"
+        if not all(collection.run for collection in recipe.collections):
+            bm25 = results.bm25
+            idf = " and idf of all documents" if bm25.idf_documents == "all" else ""
+            settings += f"; BM25 with k1 {bm25.k1}, b {bm25.b}{idf}"
     if results.device != "cpu":
         kind, _, name = results.device.partition(" ")
         option, where = f" --device {kind}", f" on {name} (int8 always runs on the CPU)"

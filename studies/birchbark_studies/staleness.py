@@ -16,6 +16,7 @@ from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import read_results
 
 MANIFEST = "manifest.json"
+SHOWN_TRAININGS = 3
 PUBLISHED = "the published figures have changed (`birchbark study refresh` writes them)"
 
 
@@ -40,10 +41,12 @@ def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]
 def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:
     if manifest["recipe"].get("settings") != recipe.settings:
         yield "the recipe has changed"
-    trainings = manifest.get("trainings", {})
-    for name, settings in recipe.experiment.trainings.items():
-        if trainings.get(name) != settings:
-            yield f"the training of {name} has changed"
+    before, trainings = manifest.get("trainings", {}), recipe.experiment.trainings
+    trained = [name for name, settings in trainings.items() if before.get(name) != settings]
+    if len(trained) > SHOWN_TRAININGS:
+        yield f"the training of {len(trained)} models has changed"
+    else:
+        yield from (f"the training of {name} has changed" for name in trained)
     required = manifest.get("required", {})
     for model in recipe.experiment.models:
         try:

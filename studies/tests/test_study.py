@@ -695,6 +695,10 @@ def test_other_training_settings_make_results_stale(tmp_path: Path) -> None:
     (results / "manifest.json").write_text(json.dumps(manifest))
     reason = "the training of QA → MB, seed 1 has changed"
     assert [new for new in stale_because(recipe, results, None) if new not in before] == [reason]
+    manifest["trainings"] = {}
+    (results / "manifest.json").write_text(json.dumps(manifest))
+    several = f"the training of {len(recipe.experiment.trainings)} models has changed"
+    assert [new for new in stale_because(recipe, results, None) if new not in before] == [several]
 
 
 def test_a_published_figure_that_was_corrected_is_written_by_refresh(root: Path) -> None:

@@ -45,10 +45,8 @@ NOTE = (
     "a · first stage{scale} + (1 − a) · {evidence}{alone}Weights: those with the best {tune} on "
     "the other folds, from a grid with step {step:g}. "
 )
-BEST = (
-    "(s1 + w2 · s2 + …), where s1, s2, … are the scores of the best {best} segments ({segments}). "
-)
-AGGREGATED = "the {names} of the scores of all segments ({segments}). "
+BEST = "(s1 + w2 · s2 + …), where s1, s2, … are the scores of the best {best} segments{segments}. "
+AGGREGATED = "the {names} of the scores of all segments{segments}. "
 AGGREGATED_TOO = "{names}: aggregations of all segment scores, in place of the sum. "
 SCALES = {
     Scale.MAX: ", divided by its maximum,",
@@ -338,7 +336,8 @@ def _select(result: Results, measures: Sequence[str]) -> Results:
 
 def _note(settings: EvidenceSettings) -> str:
     depths, segmenters = _exceptions(settings.depth_of), _exceptions(settings.segments_of)
-    segments = f"{settings.segments}; {segmenters}" if segmenters else settings.segments
+    split = "; ".join(filter(None, [settings.segments, segmenters]))
+    segments = f" ({split})" if settings.compared.by_name else ""  # published scores name none
     names = ", ".join(settings.aggregations)
     if settings.segment_counts:
         evidence = BEST.format(best=", ".join(map(str, settings.segment_counts)), segments=segments)
