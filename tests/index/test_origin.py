@@ -20,7 +20,12 @@ DOCUMENTS = [Document(f"d{n}", {"text": "birch bark"}) for n in range(12)]
 @pytest.fixture(params=[None, 3])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """An index that knows its origin, in one piece and in shards."""
-    build_index(DOCUMENTS, tmp_path / "i", shards=request.param, origin=lambda: b"first")
+    build_index(
+        DOCUMENTS,
+        tmp_path / "i",
+        shards=request.param,
+        finish=lambda writer: writer.set_origin(NewOrigin(b"first")),
+    )
     return tmp_path / "i"
 
 

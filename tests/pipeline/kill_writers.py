@@ -15,6 +15,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from birchbark.collection.files.folder_state import FolderSource
 from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.parsing.intake import Intake
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm, Rows
+from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
 from birchbark.index.verify import find_damage
@@ -47,7 +49,9 @@ def main(root: Path, kills: int, shards: int) -> None:
     folder.mkdir(parents=True)
     for _ in range(40):
         change(folder, chance)
-    build_folder_index(FolderSource((str(folder),)), index, shards=shards or None)
+    build_folder_index(
+        FolderSource((str(folder),)), index, build=partial(build_index, shards=shards or None)
+    )
     for kill in range(kills):
         process = os.fork()
         if not process:

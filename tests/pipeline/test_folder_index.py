@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from birchbark.cli.index_inspect import stats
+from birchbark.cli.index_of_folder import build_from
 from birchbark.collection.documents import read_collection
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
@@ -40,6 +42,7 @@ from birchbark.pipeline.upkeep.folder_index import folder_state as known_folders
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from birchbark.records import Document
 from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.score.load_scorer import load_scorer
 from conftest import read_in_this_process
 
 NAMES = ["a.txt", "b.md", "c d.txt", "c%20d.txt", "e/f.html", "e/g.txt", "h.zip", "i", ".j.txt"]
@@ -304,7 +307,7 @@ def test_a_changed_state_is_told(index: Path) -> None:
 def test_two_syncs_at_once(folder: Path, tmp_path: Path, shards: int | None) -> None:
     """The one that ends last begins again, so that no change of the other is lost."""
     source, index = FolderSource((str(folder),)), tmp_path / "index"
-    build_folder_index(source, index, shards=shards)
+    build_folder_index(source, index, build=partial(build_index, shards=shards))
     write(folder / "a.txt", "Another text.", 2)
     intake, attempts = Intake(), 0
 
@@ -368,7 +371,9 @@ def test_the_state_is_part_of_the_commit(
 ) -> None:
     """Wherever a sync ends, the index has its documents and knows their files, or neither."""
     index = tmp_path / "index"
-    build_folder_index(FolderSource((str(folder),)), index, shards=shards)
+    build_folder_index(
+        FolderSource((str(folder),)), index, build=partial(build_index, shards=shards)
+    )
     real, left, before = Path.replace, 0, set(documents(index))
 
     def ending(scratch: Path, target: Path) -> Path:
@@ -416,6 +421,30 @@ def test_a_build_that_ends_early_leaves_no_index(
     with pytest.raises(KeyboardInterrupt):
         build_folder_index(FolderSource((str(folder),)), tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_static_vectors_survive_a_kill(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new index appears with them, and a sync computes those that an earlier one could not."""
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    built, index = tmp_path / "built", tmp_path / "index"
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexWriter, "attach", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_from(folder, built, Intake())
+    assert not built.exists()
+    build_from(folder, index, Intake())
+    write(folder / "new.txt", "A new text.")
+    with pytest.raises(KeyboardInterrupt):
+        sync_folder(index, lambda c: add_documents(index, c, load_scorer, on_commit=killed))
+    assert Index(index).missing_rows() == {"static": 1}
+    sync_folder(index, lambda changes: add_documents(index, changes, load_scorer))
+    assert not Index(index).missing_rows()
+    assert len(documents(index)) == 4
 
 
 def test_names_that_are_not_unicode_are_listed(folder: Path, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def embedding(tmp_path: Path) -> Path:
 @pytest.fixture
 def client(tmp_path: Path, embedding: Path) -> Iterator[TestClient]:
     """A service without documents, as --models-only makes it."""
-    index = build_index((), tmp_path / "index", origin=bytes)
+    index = build_index(None, tmp_path / "index")
     service = Service(Searcher(index.directory, Ranker(WordScorer())), str(embedding), Limits())
     with TestClient(application(service, models_only=True)) as made:
         yield made

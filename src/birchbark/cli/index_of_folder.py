@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace as replaced
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from birchbark.collection.parsing.intake import Intake
     from birchbark.index.build_index import Schema
     from birchbark.index.index import Index
-    from birchbark.pipeline.stored.precompute import Precomputation
+    from birchbark.index.sharded_writer import Writer
     from birchbark.records import Document
 
 
@@ -148,15 +150,23 @@ def build_from(
     from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import build_folder_index
     from birchbark.pipeline.upkeep.language_notes import language_notes
+    from birchbark.pipeline.upkeep.update_index import attach
 
     folders = _folders_of(collection, format_name)
     schema = schema or default_schema(collection, format_name)
     ahead = RowsAhead(static_vectors(), schema.read_fields) if static else None
+    built = partial(build_index, replace=replace, shards=shards)
+    bar = ExitStack()
+
+    def finish(writer: Writer) -> None:
+        bar.close()
+        if ahead:
+            attach(writer, [ahead.computation], progress)
 
     def build(advance: Advance) -> Index:
         if isinstance(collection, Path | str) and not folders:
             documents = counted(read_collection(collection, intake, format_name), advance)
-            return build_index(documents, directory, schema, replace=replace, shards=shards)
+            return built(documents, directory, schema, finish=finish)
         strict = intake.skip_bad is False
         chosen = intake.include, intake.exclude, intake.encoding
         source = FolderSource(folders, *chosen, strict, intake.follow_links)
@@ -167,14 +177,10 @@ def build_from(
             counts = counted(documents, advance)
             return ahead.watch(counts) if ahead else counts
 
-        return build_folder_index(
-            source, directory, of_files, intake, watch, replace=replace, shards=shards
-        )
+        return build_folder_index(source, directory, of_files, intake, watch, finish, built)
 
-    with progress("indexing") as advance:
-        index = build(advance)
-    if ahead:
-        _attach_static(directory, ahead.computation)
+    with bar:
+        index = build(bar.enter_context(progress("indexing")))
     for note in language_notes(index):
         notify(note)
     return index
@@ -227,18 +233,13 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
 
 
 def _build_empty(folders: Sequence[str], index: Path) -> None:
-    """Build an index of folders without their documents, but with static vectors."""
+    """Build an index of folders without their documents, but ready for static vectors."""
     from birchbark.collection.files.folder_state import FolderSource
     from birchbark.pipeline.stored.static_vectors import static_vectors
     from birchbark.pipeline.upkeep.folder_index import empty_folder_index
-
-    empty_folder_index(FolderSource(tuple(folders)), index)
-    _attach_static(index, static_vectors())
-
-
-def _attach_static(index: Path, computation: Precomputation) -> None:
-    from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.upkeep.update_index import attach
 
-    with open_writer(index) as writer:
-        attach(writer, [computation], progress)
+    def finish(writer: Writer) -> None:
+        attach(writer, [static_vectors()], progress)
+
+    empty_folder_index(FolderSource(tuple(folders)), index, finish)

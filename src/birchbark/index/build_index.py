@@ -16,8 +16,7 @@ from birchbark.errors import InputError, require_at_least
 from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
-from birchbark.index.origin import NewOrigin
-from birchbark.index.sharded_writer import open_writer
+from birchbark.index.sharded_writer import Writer, open_writer
 from birchbark.index.shards import read_manifest, shard_folders, write_shards
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
@@ -107,14 +106,14 @@ class Schema:
 
 
 def build_index(
-    documents: Iterable[Document | Mapping[str, Any]],
+    documents: Iterable[Document | Mapping[str, Any]] | None,
     directory: Path | str,
     schema: Schema = Schema(),
     *,
     replace: bool = False,
     part_tokens: int = PART_TOKENS,
     shards: int | None = None,
-    origin: Callable[[], bytes] | None = None,
+    finish: Callable[[Writer], object] = lambda writer: None,
 ) -> Index:
     """Build an index of `documents` in `directory`, and open it.
 
@@ -122,7 +121,7 @@ def build_index(
 
     Args:
         documents: Documents, or records such as `{"id": "d1", "title": "…", "text": "…"}` (see
-            `Document.from_dict`).
+            `Document.from_dict`); None for an index to which they will be added.
         directory: Where to write the index.
         schema: How to index the documents. Default `Schema()`: one field `contents`, made of title
             and text, with the analyzer `english`.
@@ -132,13 +131,14 @@ def build_index(
         shards: Divide the index into this many shards, which other processes build in parallel
             (a script must then call this below `if __name__ == "__main__"`). Searches give the same
             scores. Default None: an index in one piece.
-        origin: Called after the last document; returns what the index is to know of where its
-            documents come from (`read_origin`); there may be none yet. Default None: nothing.
+        finish: Called with a writer of the index that has all documents, before the index
+            appears: it may attach vectors, or tell the index where its documents come from.
+            Default: does nothing.
 
     Raises:
         InputError: If `directory` exists and `replace` is false or it is not an index, if the
             schema or a record is invalid, if two documents have the same id, or if there are no
-            documents and no `origin`.
+            documents.
         ArtifactError: If another process is writing to the index that is to be replaced.
     """
     manifest = schema.manifest()
@@ -154,25 +154,19 @@ def build_index(
             manifest = replaced(manifest, vocabulary=fingerprint(scratch / VOCABULARY))
         for folder in folders if shards is None else folders[1:]:
             manifest.write(folder)
-        checked = map(as_document, iterated(documents, "documents"))
+        checked = map(as_document, iterated(() if documents is None else documents, "documents"))
         count = (
             _build(checked, scratch, part_tokens)
             if shards is None
             else build_shards(checked, folders[1:], part_tokens)
         )
-        if not (count or origin):
+        if not count and documents is not None:
             raise InputError("no documents to index")
-        if origin:
-            _set_origin(scratch, NewOrigin(origin()))
+        with open_writer(scratch) as writer:
+            finish(writer)
         if not HAS_FOLDER_HANDLES:  # the system replaces no folder in which a file is open
             stack.close()
     return Index(directory)
-
-
-def _set_origin(directory: Path, origin: NewOrigin) -> None:
-    """Tell an index where its documents come from."""
-    with open_writer(directory) as writer:
-        writer.set_origin(origin)
 
 
 def _build(documents: Iterable[Document], directory: Path, part_tokens: int) -> int:

@@ -44,6 +44,7 @@ class BackgroundSync(BackgroundThread):
         self._newer, self._newer_lock = set[str](), Lock()  # ids that requests have changed
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
+        self._is_first = True  # which completes what an earlier process could not
 
     def start_with(self, change: Change) -> None:
         """Start the thread. change: see `sync_folder`."""
@@ -69,7 +70,8 @@ class BackgroundSync(BackgroundThread):
         start = time.monotonic()
         try:
             retry = start >= self._retry_when
-            changed = folder_has_changed(self._index, self._folders, retry=retry)
+            changed = self._is_first or folder_has_changed(self._index, self._folders, retry=retry)
+            self._is_first = False
             seconds = time.monotonic() - start
             if changed and not self._sync():
                 seconds = time.monotonic() - start

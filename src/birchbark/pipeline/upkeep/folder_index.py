@@ -18,13 +18,15 @@ from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.origin import NewOrigin, read_origin
-from birchbark.index.sharded_writer import open_writer
+from birchbark.index.sharded_writer import Writer, open_writer
 from birchbark.index.shards import read_manifest
+from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes
 from birchbark.records import Document
 
 Change = Callable[[Changes], AddedDocuments]
 Watch = Callable[[Iterable[Document]], Iterable[Document]]
+Finish = Callable[[Writer], object]
 # The names of files and folders are searched, too: a scan may have no other words. They are a part
 # of the text, so that they are spelt as it is and expand queries, and have a weight of their own.
 SEARCHED = {
@@ -56,34 +58,41 @@ def build_folder_index(
     schema: Schema = FOLDER_SCHEMA,
     intake: Intake | None = None,
     watch: Watch = lambda documents: documents,
-    *,
-    replace: bool = False,
-    shards: int | None = None,
+    finish: Finish = lambda writer: None,
+    build: Callable[..., Index] = build_index,
 ) -> Index:
     """Build an index of a folder's files; `sync_folder` can keep it in step with them.
 
     intake: what to do with bad files; None for the source's. watch: receives the documents and
-    returns them, to report progress. See `build_index` for the other arguments and for errors.
+    returns them, to report progress. build: `build_index`, perhaps with some of its arguments. See
+    there for the other arguments and for errors.
     """
     intake = intake or source.intake()
     changes = FolderChanges(source, intake)
     documents = watch(checked_documents(changes.documents(), source.shown, intake))
 
-    def state() -> bytes:
-        return FolderState(source, changes.files).as_json()
+    def with_state(writer: Writer) -> None:
+        writer.set_origin(NewOrigin(FolderState(source, changes.files).as_json()))
+        finish(writer)
 
-    return build_index(documents, directory, schema, replace=replace, shards=shards, origin=state)
+    return build(documents, directory, schema, finish=with_state)
 
 
-def empty_folder_index(source: FolderSource, directory: Path) -> Index:
+def empty_folder_index(
+    source: FolderSource, directory: Path, finish: Finish = lambda writer: None
+) -> Index:
     """Build an index of a folder's files that has none of them yet; `sync_folder` adds them.
 
-    Raises InputError if there are no files.
+    finish: see `build_index`. Raises InputError if there are no files.
     """
     if not FolderChanges(source, source.intake()).exist(retry=False):
         raise InputError("no documents to index", where=source.shown)
-    state = FolderState(source, {}).as_json()
-    return build_index((), directory, FOLDER_SCHEMA, origin=lambda: state)
+
+    def with_state(writer: Writer) -> None:
+        writer.set_origin(NewOrigin(FolderState(source, {}).as_json()))
+        finish(writer)
+
+    return build_index(None, directory, FOLDER_SCHEMA, finish=with_state)
 
 
 def sync_folder(
@@ -102,7 +111,7 @@ def sync_folder(
 
     Many documents are added in several commits, so that the first ones are found early, and not all
     are in memory together; none are deleted before the last one. If the sync ends before it, the
-    next one goes on from there.
+    next one goes on from there, and computes static vectors that are missing.
 
     directory: the index. change: makes changes, all or none. folders: where the folders are; () for
     where they were. intake: what to do with bad files; None for what the index was built with.
@@ -160,7 +169,7 @@ def _sync(
             )
     deleted = changes.deleted()
     origin = NewOrigin(FolderState(source, changes.files).as_json(), replaces)
-    if documents or deleted:
+    if documents or deleted or STATIC in Index(directory).missing_rows():
         added = added.plus(change(Changes(documents, deleted, origin)))
     elif origin.text != known.text:
         with open_writer(directory) as writer:
