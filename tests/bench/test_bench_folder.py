@@ -58,7 +58,7 @@ def test_a_question_that_was_judged_keeps_its_words(tmp_path: Path) -> None:
 def test_the_source_of_a_drafted_question_is_kept(tmp_path: Path) -> None:
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
         assert not folder.has_questions
-        folder.write_drafted([DraftedQuestion(Query("drafted-1", "bees\tsleep"), "hive.txt")])
+        folder.write_drafted([DraftedQuestion(Query("drafted-1", "bees\tsleep"), "hive.txt")], 1)
         assert folder.has_questions
         assert folder.questions == [Query("drafted-1", "bees sleep")]
         assert folder.sources == {"drafted-1": "hive.txt"}
@@ -158,3 +158,32 @@ def test_the_first_documents_of_every_system_are_judged_in_an_order_of_their_own
     assert pooled != sorted(pooled)
     assert pool(runs[::-1], [QUESTION]) == {"q1": pooled}
     assert pool(runs, [Query("q9", "unranked")]) == {"q9": []}
+
+
+def test_a_run_that_was_stored_without_its_state_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its questions are not those that the state says were asked."""
+
+    def killed(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    made = SystemRun(Run({"q1": Ranking.of(["a"], [1.0])}, "BM25"), {"q1": "bees"}, {"q1": 0.5})
+    with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
+        folder.write_run("BM25", {}, made)
+        monkeypatch.setattr(BenchFolder, "_store", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.write_run("BM25", {}, SystemRun(Run({}, "BM25"), {}, {}))
+    with closing(BenchFolder(tmp_path / "notes.bench")) as again:
+        assert again.run("BM25", {}).asked == {}
+
+
+def test_a_folder_without_state_is_a_bench_if_it_has_nothing_else(tmp_path: Path) -> None:
+    """A process has ended before it wrote the state."""
+    (tmp_path / "lock").touch()
+    (tmp_path / ".birchbark-tmp-00").touch()
+    BenchFolder(tmp_path).close()
+    (tmp_path / "bench.json").unlink()
+    (tmp_path / "other").touch()
+    with pytest.raises(InputError, match="is not a bench"):
+        BenchFolder(tmp_path)

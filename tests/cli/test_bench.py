@@ -89,6 +89,18 @@ def test_questions_are_not_replaced(notes: Path, models: list[str], tmp_path: Pa
     birchbark("bench", str(notes), "--count", "4", *models[:2])  # as many as there are
 
 
+def test_the_same_command_is_no_other_question(
+    notes: Path, models: list[str], tmp_path: Path
+) -> None:
+    """Also if fewer could be drafted than were asked for, and with spaces in questions."""
+    birchbark("bench", str(notes), "--count", "400", *models[:2])
+    birchbark("bench", str(notes), "--count", "400", *models[:2])
+    (tmp_path / "mine.tsv").write_text("q1\tbroken  kettle\n")
+    mine = ("--to", str(tmp_path / "mine"), "--queries", str(tmp_path / "mine.tsv"))
+    birchbark("bench", str(notes), *mine, *models[:2])
+    birchbark("bench", str(notes), *mine, *models[:2])
+
+
 @pytest.mark.parametrize("question", ["-kettle", "kettle " * 5000])
 def test_a_question_that_a_system_refuses_is_named(
     notes: Path, models: list[str], tmp_path: Path, question: str

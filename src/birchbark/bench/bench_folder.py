@@ -21,7 +21,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from birchbark.artifact import json_checksum, lock, new_file, read_json, write_json
+from birchbark.artifact import (
+    TEMPORARY,
+    fingerprint,
+    json_checksum,
+    lock,
+    new_file,
+    read_json,
+    write_json,
+)
 from birchbark.bench.draft import DraftedQuestion
 from birchbark.bench.rank_questions import SystemRun
 from birchbark.collection.qrels import read_qrels
@@ -43,7 +51,8 @@ class BenchFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        if path.exists() and not (path / STATE).is_file() and any(path.iterdir()):
+        files = {file.name for file in path.glob("*") if not file.name.startswith(TEMPORARY)}
+        if STATE not in files and files - {LOCK}:  # LOCK alone: a process ended at the beginning
             raise InputError(
                 "is not a bench", where=str(path), remedy="choose another folder: --to DIR"
             )
@@ -103,9 +112,20 @@ class BenchFolder:
             out.write(page)
         return self.path / "report.html"
 
-    def write_drafted(self, drafted: Iterable[DraftedQuestion]) -> None:
-        """Store drafted questions, and the documents that they are from."""
+    @property
+    def count(self) -> int:
+        """The number of questions, or of those that were to be drafted if there were too few."""
+        count: int = self._state.get("count", len(self.questions))
+        return count
+
+    def write_drafted(self, drafted: Iterable[DraftedQuestion], count: int) -> None:
+        """Store drafted questions, and the documents that they are from.
+
+        count: how many were to be drafted.
+        """
         drafted = list(drafted)
+        if len(drafted) < count:
+            self._store(count=count)
         _write_grades(
             self.path / "drafted.qrels", {d.query.query_id: {d.doc_id: 1} for d in drafted}
         )
@@ -152,9 +172,13 @@ class BenchFolder:
             _write_grades(self.path / "judgments.qrels", changed)
 
     def run(self, tag: str, made_from: Mapping[str, Any]) -> SystemRun:
-        """Return what a system has found; nothing if it was made from something else."""
+        """Return what a system has found.
+
+        Nothing if it was made from something else, or if the process ended while storing it.
+        """
         known, file = self._state["systems"].get(tag, {}), self._run_file(tag)
-        if known.get("made_from") != json_checksum(made_from) or not file.exists():
+        is_known = known.get("made_from") == json_checksum(made_from) and file.exists()
+        if not is_known or known.get("run") != fingerprint(file):
             return SystemRun(Run({}, tag), {}, {})
         try:
             rankings = read_run(file).rankings if file.stat().st_size else {}
@@ -169,9 +193,10 @@ class BenchFolder:
         entry = {"made_from": checksum, "asked": found.asked, "seconds": found.seconds}
         with self._writing:
             write_run(found.run, self._run_file(tag))
+            entry["run"] = fingerprint(self._run_file(tag))
             self._store(systems={**self._state["systems"], tag: entry})
 
-    def _store(self, **changes: Mapping[str, Any]) -> None:
+    def _store(self, **changes: Mapping[str, Any] | int) -> None:
         self._state = {**self._state, **changes}
         write_json(self.path / STATE, self._state)
 

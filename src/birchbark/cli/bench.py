@@ -151,7 +151,11 @@ def _take_questions(
     asked = read_queries(queries) if queries else []
     if folder.has_questions:
         known = folder.questions
-        is_known = {"queries": asked == known, "count": count == len(known)}
+        is_known = {
+            "queries": [(q.query_id, q.text.split()) for q in asked]
+            == [(q.query_id, q.text.split()) for q in known],
+            "count": count in (len(known), folder.count),
+        }
         for name, is_same in is_known.items():
             if name in given_options() and not is_same:
                 raise InputError(
@@ -175,7 +179,7 @@ def _take_questions(
             where=str(index.directory),
             remedy="write questions of your own: --queries FILE",
         )
-    folder.write_drafted(drafted)
+    folder.write_drafted(drafted, count)
     notify(f"drafted {plural(len(drafted), 'question')}, which you may edit: {questions}")
 
 
