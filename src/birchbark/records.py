@@ -154,24 +154,38 @@ def stated_sections(starts: Iterable[int]) -> dict[str, str]:
     return {SECTION_STARTS: stated} if stated else {}
 
 
-def page_number(contents: str, offset: int) -> int | None:
-    """Return the page, from 1, of a character of a text with form feeds between its pages.
+class Places:
+    """Tells where in its file a character of a document is; quick if asked in order.
 
-    Returns None for a text without form feeds.
+    Attributes:
+        contents: Those of the document, which are joined once.
     """
-    if PAGE_BREAK not in contents:
-        return None
-    return contents.count(PAGE_BREAK, 0, offset) + 1
 
+    def __init__(self, document: Document) -> None:
+        self.contents = document.contents
+        self._has_pages = PAGE_BREAK in self.contents
+        self._has_lines = not document.title and document.fields.get("type") in TYPES_OF_LINES
+        self._last: dict[str, tuple[int, int]] = {}
 
-def line_number(document: Document, offset: int) -> int | None:
-    """Return the line of its file, from 1, in which a character of a document's contents is.
+    def page(self, offset: int) -> int | None:
+        """Return the page, from 1, of a character; None if the text has no form feeds."""
+        return self._count(PAGE_BREAK, offset) + 1 if self._has_pages else None
 
-    Returns None unless the contents are the lines of the file: those of source code, and of text.
-    """
-    if document.title or document.fields.get("type") not in TYPES_OF_LINES:
-        return None
-    return document.contents.count("\n", 0, offset) + 1
+    def line(self, offset: int) -> int | None:
+        """Return the line, from 1, in which a character is.
+
+        Returns None unless the contents are the lines of the file: those of source code and text.
+        """
+        return self._count("\n", offset) + 1 if self._has_lines else None
+
+    def _count(self, mark: str, offset: int) -> int:
+        """Return how often a mark stands before an offset, counted on from the last one."""
+        start, count = self._last.get(mark, (0, 0))
+        if offset < start:
+            start, count = 0, 0
+        count += self.contents.count(mark, start, offset)
+        self._last[mark] = offset, count
+        return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import has_vnni
 from birchbark.score.scorer import Scorer
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
 from conftest import DOCUMENTS, WordScorer, write_bert
 
 QUERIES = ("birch river", "bees", "iron", "steam engine", "stone", "forest bridge")
@@ -397,3 +398,11 @@ def test_tokens_are_analyzed_once_until_documents_change(
     searcher.add([Document("new", {"text": "birch river"})])
     searcher.search("birch river")
     assert len(set(map(id, known))) == 2
+
+
+@pytest.mark.parametrize("limit", [Limit(length=8), Limit(segments=1)])
+def test_evidence_is_of_the_whole_document(index_directory: Path, limit: Limit) -> None:
+    """Also if searches read only its beginning."""
+    whole = Searcher(index_directory, Ranker(WordScorer())).evidence("canoe", "birch")
+    cut = Searcher(index_directory, Ranker(WordScorer(), limit=limit)).evidence("canoe", "birch")
+    assert cut.hit.segments == whole.hit.segments

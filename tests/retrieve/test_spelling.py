@@ -98,3 +98,18 @@ def test_it_is_asked_before_each_step_whether_to_go_on(words: Index) -> None:
 
     with pytest.raises(TimeoutError):
         correct_query(words, "libary", late)
+
+
+def test_a_word_that_is_rare_in_one_field_alone_stays(tmp_path: Path) -> None:
+    """A document frequency is that of the field in which a word is most frequent."""
+    documents = [
+        Document(
+            str(n), {"text": "causal" if n % 5 else "birch", "name": "x" if n % 50 else "casual"}
+        )
+        for n in range(200)
+    ]
+    schema = Schema("plain", fields={"contents": ("text",), "names": ("name",)})
+    index = build_index(documents, tmp_path / "index", schema)
+    assert correct_query(index, "causal inference") is None
+    assert correct_query(index, "causel") == "causal"
+    assert correct_query(index, "casuel") == "casual"

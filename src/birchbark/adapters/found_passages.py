@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from birchbark.pipeline.answers.hit_fields import place_fields
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import Segment
+from birchbark.records import Places, Segment
 
 
 class FoundPassage(NamedTuple):
@@ -42,7 +42,7 @@ def found_passages(
             "probability": hit.probability,
             "start": passage.start,
             "end": passage.end,
-            **place_fields(hit.document, passage.start),
+            **place_fields(Places(hit.document), passage.start),
             "sentence": best.text if best else None,
         }
         metadata = {name: value for name, value in known.items() if value is not None}

@@ -23,7 +23,7 @@ from birchbark.pipeline.answers.answer import Answer, Hit
 from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
-from birchbark.records import SECTION_STARTS, Document
+from birchbark.records import SECTION_STARTS, Document, Places
 from birchbark.retrieve.filters import filter_of
 from birchbark.serve.agents import AGENTS_PATH, Agents
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
@@ -218,14 +218,15 @@ def make_server(
         tell = _progress(context)
 
         def find(seconds: float | None, on_step: Callable[[], None]) -> Found:
-            parsed = searcher.parse(query, literal=literal)
+            parsed, started = searcher.parse(query, literal=literal), time.monotonic()
 
             def step(answer: Callable[[], Answer]) -> None:
                 on_step()
                 tell(answer)
 
             answer = searcher.search(parsed, top, seconds, filters=joined, on_progress=step)
-            notes = searcher.notes(parsed, answer, joined)
+            left = None if seconds is None else max(0.0, started + seconds - time.monotonic())
+            notes = searcher.notes(parsed, answer, joined, left, on_batch=on_step)
             if (count := reading()) is not None:
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
             ordered = sorted_by_field(answer, sort) if sort else answer
@@ -370,7 +371,7 @@ def _found(hit: Hit) -> FoundDocument:
     document, sentences = hit.document, _sentences(hit, SENTENCES)
     if not sentences and hit.snippet:
         segment = hit.snippet.segment
-        place = place_fields(document, segment.start)
+        place = place_fields(Places(document), segment.start)
         sentences = [
             Sentence(text=segment.text, start=segment.start, end=segment.end, score=None, **place)
         ]
@@ -407,7 +408,8 @@ def _shorten(documents: Sequence[FoundDocument], characters: int) -> int:
 
 def _sentences(hit: Hit, count: int) -> list[Sentence]:
     """Return the first sentences that a model has read of a hit's document."""
+    places = Places(hit.document)
     return [
-        Sentence(**(sentence_fields(evidence) | place_fields(hit.document, evidence.begin)))
+        Sentence(**(sentence_fields(evidence) | place_fields(places, evidence.begin)))
         for evidence in hit.segments[:count]
     ]

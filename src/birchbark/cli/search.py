@@ -137,7 +137,8 @@ def command(
         _export_hits(shown, text if as_markdown else None)
     else:
         _print_hits(index, shown, rankers, as_json)
-    for note in searcher.notes(query, answer, stage.filters):
+    left = None if budget is None else max(0.0, started + budget - time.perf_counter())
+    for note in searcher.notes(query, answer, stage.filters, left):
         notify(note)
     if len(shown.hits) < len(answer.hits):
         left_out = plural(len(answer.hits) - len(shown.hits), "hit")

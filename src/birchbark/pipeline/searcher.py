@@ -53,6 +53,7 @@ from birchbark.score_cache.cached_scorer import ScoreCaches
 from birchbark.score_cache.memory_cache import MemoryCache
 from birchbark.segment.passages import Passages
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
 
 SHOWN_SEGMENTS = 256  # of a document that is opened
 QUICK_SECONDS = 1.0  # for other processes to rank, or to look for phrases, where nothing is scored
@@ -314,6 +315,9 @@ class Searcher:
         query: str | ParsedQuery,
         answer: Answer,
         filters: Mapping[str, str] | None = None,
+        budget: float | None = None,
+        *,
+        on_batch: Callable[[], object] = lambda: None,
     ) -> list[str]:
         """Say why a search found nothing, or only documents that probably do not answer the query.
 
@@ -321,15 +325,26 @@ class Searcher:
             query: The query.
             answer: What `search` returned for it.
             filters: The filters that it was given. Defaults to None: none.
+            budget: Maximum time in seconds for a correction of spelling, without which the notes
+                are returned if it does not suffice. Defaults to None: no limit.
+            on_batch: Called before each step; an exception that it raises ends the work. Does
+                nothing by default.
 
         Returns:
             Sentences for a person; none for most searches.
         """
-        snapshot = self._last.get()
+        snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
         parsed = _parsed(snapshot, query)
         engine = self._quick(snapshot, snapshot.engine, parsed, filters)
         by_terms = bool(len(engine.rank(parsed.words, 1)))
-        return search_notes(snapshot.index, parsed, filters or {}, answer, by_terms=by_terms)
+        return search_notes(
+            snapshot.index,
+            parsed,
+            filters or {},
+            answer,
+            by_terms=by_terms,
+            check=lambda: deadline.check("the spelling"),
+        )
 
     def correct(
         self,
@@ -389,9 +404,13 @@ class Searcher:
         """
         if not self.rankers:
             raise InputError("no model to score the document", remedy="Searcher(index, model)")
-        snapshot, plan = self._last.get(), ReadingPlan(segments=SHOWN_SEGMENTS)
+        snapshot, first = self._last.get(), self.rankers[0]
         parsed = _parsed(snapshot, query)
-        ranker = replace(self.rankers[0], aggregation=Mean(), embedding=None, plan=plan, duo=None)
+        whole = first.scorer.width > 1
+        plan = ReadingPlan() if whole else ReadingPlan(segments=SHOWN_SEGMENTS)
+        ranker = replace(
+            first, aggregation=Mean(), embedding=None, plan=plan, duo=None, limit=Limit()
+        )
         if isinstance(ranker.segmenter, Passages):
             ranker = replace(ranker, segmenter=sentences)
         read, deadline = parsed.words or str(parsed), Deadline(budget, on_batch=on_batch)

@@ -65,12 +65,9 @@ def _correct_word(index: Index, word: str, check: Check) -> str:
     terms = index.analyzer.terms(word)
     if len(terms) != 1 or not word.isalpha() or len(word) < SHORTEST:
         return word
-    similar: dict[str, int] = {}
-    for field in index.fields:
-        check()
-        similar |= _similar_terms(index, terms[0], field)
+    similar = _similar_terms(index, terms[0], check)
     # Terms may be stems, which are similar more often than the words that they stand for.
-    found = [(_as_written(index, term, word, check), df) for term, df in similar.items()]
+    found = [(_as_written(index, term, word, check), df) for term, df in similar]
     ranked = [
         (distance, -df, written)
         for written, df in found
@@ -84,19 +81,22 @@ def _allowed(word: str) -> int:
     return 2 if len(word) >= LONG else 1
 
 
-def _similar_terms(index: Index, term: str, field: str) -> list[tuple[str, int]]:
-    """Return the nearest terms of a field with their document frequencies, nearest first.
+def _similar_terms(index: Index, term: str, check: Check) -> list[tuple[str, int]]:
+    """Return the nearest terms with their document frequencies, nearest first.
 
-    There are none if `term` itself is not much rarer. Of equally near ones the most frequent comes
-    first.
+    A document frequency is that of the field in which it is highest. There are no terms if `term`
+    itself is not much rarer. Of equally near ones the most frequent comes first.
     """
-    number, allowed = index.field_number(field), _allowed(term)
-    distances: dict[str, int] = {}
-    for part in index.parts:
-        with part.reporting_damage():
-            found = part.fields[number].similar_terms(term, allowed)
-        distances |= {similar: n for similar, n in found.items() if similar.isalpha()}
-    frequencies = index.document_frequencies(list(distances), field)
+    distances, frequencies, allowed = dict[str, int](), Counter[str](), _allowed(term)
+    for field in index.fields:
+        check()
+        near, number = dict[str, int](), index.field_number(field)
+        for part in index.parts:
+            with part.reporting_damage():
+                found = part.fields[number].similar_terms(term, allowed)
+            near |= {similar: n for similar, n in found.items() if similar.isalpha()}
+        distances |= near
+        frequencies |= Counter(index.document_frequencies(list(near), field))  # the maximum
     least = max(RARER * frequencies.pop(term, 0), min(FEWEST, len(index) // 100))
     frequent = [(similar, df) for similar, df in frequencies.items() if df >= least]
     return sorted(frequent, key=lambda one: (distances[one[0]], -one[1], one[0]))[:CONSIDERED]

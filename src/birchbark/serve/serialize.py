@@ -10,7 +10,7 @@ from birchbark.pipeline.answers.answer import Answer, Evidence, Hit, SearchStats
 from birchbark.pipeline.answers.hit_fields import evidence_fields, hit_fields
 from birchbark.pipeline.reading_summary import reading_summary
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.records import Document
+from birchbark.records import Document, Places
 from birchbark.retrieve.query_language import ParsedQuery, QueryPart
 from birchbark.serve.schemas import (
     DocumentResponse,
@@ -90,14 +90,15 @@ def serialize_document(
     stats: how much of it was scored.
     """
     ordered = None if segments is None else sorted(segments, key=lambda e: e.segment.start)
+    places = Places(document)
     return DocumentResponse(
         doc_id=document.doc_id,
         title=document.title,
         fields=dict(document.fields),
-        contents=document.contents,
+        contents=places.contents,
         segments=None
         if ordered is None
-        else [EvidenceResponse(**evidence_fields(document, e, 0)) for e in ordered],
+        else [EvidenceResponse(**evidence_fields(places, e, 0)) for e in ordered],
         segment_count=stats.segments if stats else None,
         unsplit_characters=stats.unsplit_characters if stats else None,
     )

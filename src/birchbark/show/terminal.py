@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from birchbark import defaults
-from birchbark.records import Document, line_number, page_number
+from birchbark.records import Document, Places
 from birchbark.show.plural import plural
 from birchbark.show.printable import printable
 
@@ -202,9 +202,10 @@ def _heading(rank: int, hit: Hit, models: Sequence[str], file: Path | None) -> T
 def _evidence_line(document: Document, evidence: Evidence, width: int) -> Text:
     line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ")
     line.stylize("green")
-    if page := page_number(document.contents, evidence.begin):
+    places = Places(document)
+    if page := places.page(evidence.begin):
         line.append(f"p. {page}: ", "dim")
-    elif number := line_number(document, evidence.begin):
+    elif number := places.line(evidence.begin):
         line.append(f"line {number}: ", "dim")
     start, end = evidence.shown
     marks = [(a - start, b - start) for a, b in evidence.marks if start <= a and b <= end]

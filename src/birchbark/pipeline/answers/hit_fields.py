@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from birchbark.pipeline.answers.answer import Evidence, Hit
-from birchbark.records import Document, Segment, line_number, page_number
+from birchbark.records import Places, Segment
 
 
 def sentence_fields(evidence: Evidence) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
     `after`; None for segments without these fields.
     """
     document, shown = hit.document, hit.snippet
+    places = Places(document)
     return {
         "doc_id": document.doc_id,
         "path": document.fields.get("path"),
@@ -39,41 +40,36 @@ def hit_fields(hit: Hit, context: int | None = None) -> dict[str, Any]:
         "scored": hit.scored,
         "probability": hit.probability,
         "copies": hit.copies,
-        "segments": [evidence_fields(document, evidence, context) for evidence in hit.segments],
-        "snippet": _segment_fields(document, shown.segment, shown.marks, context)
-        if shown
-        else None,
+        "segments": [evidence_fields(places, evidence, context) for evidence in hit.segments],
+        "snippet": _segment_fields(places, shown.segment, shown.marks, context) if shown else None,
     }
 
 
-def evidence_fields(document: Document, evidence: Evidence, context: int | None) -> dict[str, Any]:
+def evidence_fields(places: Places, evidence: Evidence, context: int | None) -> dict[str, Any]:
     """Return the fields of a segment of a document; see `hit_fields`."""
-    segment = _segment_fields(document, evidence.segment, evidence.marks, context)
+    segment = _segment_fields(places, evidence.segment, evidence.marks, context)
     return {
         **segment,
-        **place_fields(document, evidence.begin),
+        **place_fields(places, evidence.begin),
         "sentence": evidence.sentence,
         "score": evidence.score,
         "weight": evidence.weight,
     }
 
 
-def place_fields(document: Document, offset: int) -> dict[str, int | None]:
+def place_fields(places: Places, offset: int) -> dict[str, int | None]:
     """Return the page and the line in which a character is, each None if the file has none."""
-    return {
-        "page": page_number(document.contents, offset),
-        "line": line_number(document, offset),
-    }
+    return {"page": places.page(offset), "line": places.line(offset)}
 
 
 def _segment_fields(
-    document: Document, segment: Segment, marks: Sequence[tuple[int, int]], context: int | None
+    places: Places, segment: Segment, marks: Sequence[tuple[int, int]], context: int | None
 ) -> dict[str, Any]:
-    contents = document.contents
+    contents = places.contents
     fields = {
         "start": segment.start,
         "end": segment.end,
-        **place_fields(document, segment.start),
+        **place_fields(places, segment.start),
         "text": segment.text,
         "marks": marks,
     }

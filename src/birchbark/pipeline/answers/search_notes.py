@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from birchbark.errors import DeadlineError
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
@@ -12,7 +13,7 @@ from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.retrieve.filters import Filter, filter_of
 from birchbark.retrieve.query_language import ParsedQuery
-from birchbark.retrieve.spelling import correct_parsed
+from birchbark.retrieve.spelling import Check, correct_parsed
 from birchbark.retrieve.vector_search import filter_masks
 
 NO_ANSWER = "probably none of these documents answers this"
@@ -29,11 +30,13 @@ def search_notes(
     answer: Answer,
     *,
     by_terms: bool,
+    check: Check = lambda: None,
 ) -> list[str]:
     """Return messages, in the order in which they should be read; none for most searches.
 
     filters: those of the search, beside those of the query itself. answer: what it found. by_terms:
-    whether the first stage finds any document by the query's terms.
+    whether the first stage finds any document by the query's terms. check: called before each step
+    of the correction of spelling; if it raises DeadlineError, there is none.
     """
     notes, found = [], bool(answer.hits)
     if probably_unanswered(answer):
@@ -44,10 +47,10 @@ def search_notes(
     if unmet:
         return [*notes, *unmet]
     if not found and (query.phrases or query.excluded):
-        return [*notes, _no_allowed(index, query)]
+        return [*notes, _no_allowed(index, query, check)]
     if found and by_terms:
         return notes
-    notes.append(_no_matches(index, query, found))
+    notes.append(_no_matches(index, query, found, check))
     if not (found or searched_sets(index.attachments) or STATIC in index.attachments):
         notes.append(NO_VECTORS)
     return notes
@@ -85,20 +88,23 @@ def _unmet_filters(index: Index, filters: Iterable[tuple[str, str]]) -> list[str
     return messages
 
 
-def _no_allowed(index: Index, query: ParsedQuery) -> str:
+def _no_allowed(index: Index, query: ParsedQuery, check: Check) -> str:
     """Return what to say if no document has all phrases of the query and nothing it excludes."""
     wanted = [f'with "{phrase}"' for phrase in query.phrases]
     unwanted = [f'without "{text}"' for text in query.excluded]
     message = f"no document matches {' and '.join([*wanted, *unwanted])}"
-    return message + _correction(index, query)
+    return message + _correction(index, query, check)
 
 
-def _no_matches(index: Index, query: ParsedQuery, found: bool) -> str:
+def _no_matches(index: Index, query: ParsedQuery, found: bool, check: Check) -> str:
     """Return what to say if no document has any of the query's words."""
     words = "none of these documents has the words of the query; they are nearest in meaning"
-    return (words if found else "no document matches") + _correction(index, query)
+    return (words if found else "no document matches") + _correction(index, query, check)
 
 
-def _correction(index: Index, query: ParsedQuery) -> str:
-    correction = correct_parsed(index, query)
+def _correction(index: Index, query: ParsedQuery, check: Check) -> str:
+    try:
+        correction = correct_parsed(index, query, check)
+    except DeadlineError:
+        return ""
     return f"; did you mean: {correction}" if correction else ""
