@@ -136,7 +136,11 @@ def _exchange(first: Path, second: Path) -> None:
         return
     aside = first.with_name(f"{first.name}-old")
     second.rename(aside)
-    first.rename(second)
+    try:
+        first.rename(second)
+    except OSError:
+        aside.rename(second)
+        raise
     aside.rename(first)
 
 

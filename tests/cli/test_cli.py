@@ -456,6 +456,11 @@ def test_field_options(here: Path) -> None:
     assert "no field 'contents' to search" in birchbark(*command, status=2)[1]
     stderr = birchbark(*command, "--set", "first_stage.fields.all=x", status=2)[1]
     assert "first_stage.fields.all: wrong type" in stderr
+    assert "are the same file" in birchbark(*command, "--report", "./a.run", status=2)[1]
+    Path("w.jsonl").write_text('{"id": "1", "text": "parcel", "vector": {"parcel": 1}}\n')
+    weighted = ("retrieve", "i", "--queries", "w.jsonl", "--match", "nearest", "--output", "x.run")
+    weighted += ("--set", "first_stage.vector_set=static")
+    assert "queries with weights have no text" in birchbark(*weighted, status=2)[1]
     told = birchbark("index", "docs.jsonl", "--to", "j", "--field", "foo")[1]
     assert "no document has the field foo, which is to be searched" in told
 

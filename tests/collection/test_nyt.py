@@ -10,6 +10,7 @@ import pytest
 
 from birchbark.collection.documents import read_collection
 from birchbark.collection.nyt import parse_article
+from birchbark.collection.parsing import lines
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -78,3 +79,16 @@ def test_errors(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<nitf></nitf>")
     with pytest.raises(InputError, match=r"a\.xml: article has no id.*doc-id"):
         list(read_collection(str(tmp_path / "a.xml"), Intake(), "nyt"))
+
+
+def test_a_member_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An archive of a few bytes can have members that fill the memory."""
+    monkeypatch.setattr(lines, "MAX_FILE", 1000)
+    with tarfile.open(tmp_path / "01.tgz", "w:gz") as archive:
+        member = tarfile.TarInfo("01/2.xml")
+        member.size = 2000
+        archive.addfile(member, io.BytesIO(bytes(2000)))
+    with pytest.raises(InputError, match="too large"):
+        list(read_collection(str(tmp_path / "01.tgz"), Intake()))

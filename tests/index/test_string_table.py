@@ -57,11 +57,11 @@ def test_runs_are_searched_one_by_one(tmp_path: Path) -> None:
     assert table.find_all(["bee", "ant"], 2, 4).tolist() == [3, 2]
 
 
-def test_the_first_string_with_a_character_is_found(tmp_path: Path) -> None:
+def test_strings_with_a_character_are_found(tmp_path: Path) -> None:
     """Characters of several bytes before it do not move its place."""
     table = table_of(tmp_path / "t", ["日本", "bee", "tab\t", "\t"])
-    assert table.first_match(re.compile("\t")) == "tab\t"
-    assert table.first_match(re.compile("x")) is None
+    assert list(table.matches(re.compile("\t"))) == ["tab\t", "\t"]
+    assert list(table.matches(re.compile("x"))) == []
 
 
 def test_a_table_that_was_cut_is_refused(tmp_path: Path) -> None:

@@ -29,18 +29,28 @@ def hit(doc_id: str, **fields: str) -> Hit:
     return Hit(Document(doc_id, fields), 1.0, 1.0, 0.0, ())
 
 
+def of_file(name: str, **fields: str) -> Hit:
+    return hit(name, path=name, folder=".", **({"size": "1"} | fields))
+
+
+def test_records_differ_in_all_fields() -> None:
+    """Only files have fields that tell where they are."""
+    hits = without_copies([hit(size, text="A shirt.", size=size) for size in "SM"])
+    assert [h.copies for h in hits] == [(), ()]
+
+
 def test_copies_differ_in_their_place_alone() -> None:
     """Another title, text or year is another document; one without text is never a copy."""
     hits = without_copies(
         [
-            hit("a", title="T", text="birch", path="a", modified="2026-01-01", size="5"),
-            hit("b", title="T", text="bark", path="b"),
-            hit("c", title="T", text="birch", path="c", modified="2026-01-02", size="6"),
-            hit("d", title="U", text="birch", path="d"),
-            hit("e", title="T", text="birch", path="e", year="2020"),
-            hit("f", text=" ", path="f"),
-            hit("g", text=" ", path="g"),
-            hit("h", title="T", text="birch", path="h"),
+            of_file("a", title="T", text="birch", modified="2026-01-01", size="5"),
+            of_file("b", title="T", text="bark"),
+            of_file("c", title="T", text="birch", modified="2026-01-02", size="6"),
+            of_file("d", title="U", text="birch"),
+            of_file("e", title="T", text="birch", year="2020"),
+            of_file("f", text=" "),
+            of_file("g", text=" "),
+            of_file("h", title="T", text="birch"),
         ]
     )
     assert [(h.document.doc_id, h.copies) for h in hits] == [

@@ -177,6 +177,7 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
     build_index(DOCUMENTS, tmp_path / "index")
     (tmp_path / "empty.key").write_text(" \n")
     (tmp_path / "odd.key").write_text("s3cret é")
+    (tmp_path / "latin.key").write_bytes(b"s3cret\xe9")
     occupied = socket.create_server(("127.0.0.1", 0))
     for words, message in (
         (("nowhere",), "nowhere: no such index or folder"),
@@ -185,10 +186,12 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
             "cannot listen on this address",
         ),
         (("index", "--key-file", "empty.key"), "empty.key: contains no key"),
-        (("index", "--key-file", "odd.key"), "an API key must be a single word"),
+        (("index", "--key-file", "odd.key"), "odd.key: a key must be a single word"),
+        (("index", "--key-file", "latin.key"), "latin.key: a key must be a single word"),
         (("index", "--host", "0.0.0.0", "--writable"), "could change documents"),
         (("index", "--budget", "1m"), "not a time"),
         (("index", "--budget", "1h"), "not a time"),
+        (("index", "--budget", "0s"), "a time of 0"),
         (("index", "--budget", "60s"), "the default budget exceeds the maximum time"),
         (("index", "--reports", "nowhere"), "nowhere: no such folder"),
         (("index", "--model", "none", "--set", "depth=3"), "depth has no effect with model none"),

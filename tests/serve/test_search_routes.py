@@ -518,3 +518,25 @@ def test_parameters_of_urls_are_checked(client: Any) -> None:
     url = "/search?q=birch&filter=kind=water&filter=kind=water"
     assert service.get(url).status_code == 200
     assert service.get("/?q=birch").status_code == 200  # the page
+
+
+def test_a_stream_tells_of_every_error(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the status that /search has; its head has been sent with 200."""
+    service = client()
+    for error, status in ((OSError(5, "Input/output error"), 503), (ValueError("x"), 500)):
+
+        def fail(*arguments: object, error: Exception = error, **options: object) -> None:
+            raise error
+
+        monkeypatch.setattr(Searcher, "search", fail)
+        (event,) = events(service.post("/search/stream", json={"query": QUERY}).text)
+        assert (event[0], event[1]["status"]) == ("error", status)
+        assert "x" not in event[1]["message"].split()
+
+
+def test_options_of_ranking_need_a_model(client: Any, index_directory: Path) -> None:
+    """A service without one refuses them."""
+    with TestClient(application(Service(Searcher(index_directory, ())))) as bare:
+        answer = bare.post("/search", json={"query": QUERY, "depth": 3})
+    assert answer.status_code == 422
+    assert "depth requires BERT: found a service without a model" in answer.json()["message"]

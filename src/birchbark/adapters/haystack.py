@@ -10,10 +10,9 @@ from birchbark.adapters.extras import extra
 from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.errors import require_at_least
-from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.rank_texts import load_once, rank
 from birchbark.pipeline.searcher import Searcher
-from birchbark.score.dynamic_batching import dynamic_batcher
-from birchbark.score.load_scorer import load_scorer
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.score.scorer import Scorer
 
 with extra("haystack"):
@@ -105,12 +104,12 @@ class BirchbarkRanker:
         evidence: bool = False,
     ) -> None:
         self.model, self.top_k, self.evidence = model, top_k, evidence
-        self._scorer: Scorer | None = None
+        self._scorer: Scorer | Ranker | None = None
 
     def warm_up(self) -> None:
         """Load the model unless it is loaded already; `run` does this as well."""
         if self._scorer is None and self.model is not None:
-            self._scorer = load_scorer(self.model, session=dynamic_batcher())
+            self._scorer = load_once(self.model)
 
     def to_dict(self) -> dict[str, Any]:
         """See Haystack."""

@@ -9,10 +9,9 @@ from birchbark import defaults
 from birchbark.adapters.extras import extra
 from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
-from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.rank_texts import load_once, rank
 from birchbark.pipeline.searcher import Searcher
-from birchbark.score.dynamic_batching import dynamic_batcher
-from birchbark.score.load_scorer import load_scorer
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.score.scorer import Scorer
 
 with extra("langchain"):
@@ -74,12 +73,12 @@ class BirchbarkRerank(BaseDocumentCompressor):
     top_n: int | None = Field(default=3, ge=1)
     evidence: bool = False
     model_config = ConfigDict(extra="forbid")
-    _scorer: Scorer | None = PrivateAttr(default=None)
+    _scorer: Scorer | Ranker | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
         if self.model is not None:
-            self._scorer = load_scorer(self.model, session=dynamic_batcher())
+            self._scorer = load_once(self.model)
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None

@@ -9,10 +9,9 @@ from birchbark.adapters.extras import extra
 from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
 from birchbark.errors import InputError, require_at_least
-from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.rank_texts import load_once, rank
 from birchbark.pipeline.searcher import Searcher
-from birchbark.score.dynamic_batching import dynamic_batcher
-from birchbark.score.load_scorer import load_scorer
+from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.score.scorer import Scorer
 
 with extra("llama-index"):
@@ -84,13 +83,13 @@ class BirchbarkRerank(BaseNodePostprocessor):
     top_n: int | None = Field(default=2, ge=1)
     evidence: bool = False
     model_config = ConfigDict(extra="forbid")
-    _scorer: Scorer | None = PrivateAttr(default=None)
+    _scorer: Scorer | Ranker | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
         super().model_post_init(context)
         if self.model is not None:
-            self._scorer = load_scorer(self.model, session=dynamic_batcher())
+            self._scorer = load_once(self.model)
 
     @classmethod
     def class_name(cls) -> str:

@@ -95,7 +95,8 @@ def command() -> None:
     multiple=True,
     metavar="NAME[=FIELD+FIELD]",
     help="Field to index, and the document fields that it joins; repeat for several.  "
-    f"[default: {defaults.INDEXED_FIELD}={'+'.join(defaults.INDEXED_FIELD_PARTS)}]",
+    f"[default: {defaults.INDEXED_FIELD}={'+'.join(defaults.INDEXED_FIELD_PARTS)}; of a folder, "
+    f"{defaults.INDEXED_FIELD} has the path, too, and {defaults.FILE_NAMES_FIELD} the path alone]",
 )
 @option(
     "--keyword",

@@ -227,4 +227,7 @@ def parse_seconds(text: str | None) -> float | None:
     time = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|)", text)
     if time is None:
         raise InputError("not a time", found=text, wanted="500ms, or 2s")
-    return float(time[1]) / (1000 if time[2] == "ms" else 1)
+    seconds = float(time[1]) / (1000 if time[2] == "ms" else 1)
+    if not seconds:
+        raise InputError("a time of 0 does not suffice for anything", found=text)
+    return seconds

@@ -114,6 +114,8 @@ def command(
     part = Part.parse(shard_text, {output: 0, report: 0})
     for target in part.targets:
         check_writable(part.file(target))
+    if report and report.absolute() == output.absolute():
+        raise InputError("--output and --report are the same file", found=str(output))
     every = read_queries(queries, topic_fields, encoding)
     load = models_on(defaults.DEVICE, threads).scorer
     engine = open_engine(Index(index), stage, match, load)
@@ -133,8 +135,8 @@ def command(
         report_cut_queries(sum(engine.cut_tokens(query.text) for query in topics))
     if isinstance(engine, IndexEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
-    elif weighted:
-        raise InputError("--weighted queries have no text, which matching by vectors requires")
+    elif weighted or any(query.weights for query in topics):
+        raise InputError("queries with weights have no text, which matching by vectors requires")
     else:
         rankings, lines = _rank_by_vectors(engine, topics, depth, bool(report))
     run = Run(rankings, tag or engine.name)
@@ -165,9 +167,9 @@ def _check_ids(index: Index) -> None:
     from birchbark.collection.runs import invalid_id
 
     for part in index.parts:
-        bad = part.doc_ids.first_match(re.compile(r"\s"))
-        if bad is not None and part.find(bad) is not None:
-            raise invalid_id(bad, str(index.directory))
+        for bad in part.doc_ids.matches(re.compile(r"\s")):
+            if part.find(bad) is not None:  # not deleted
+                raise invalid_id(bad, str(index.directory))
 
 
 def _rank_by_terms(

@@ -290,7 +290,7 @@ def _no_documents() -> Iterator[Path]:
     from birchbark.index.build_index import build_index
 
     with TemporaryDirectory(prefix="birchbark-") as folder:
-        yield build_index((), Path(folder) / "index", origin=bytes).directory
+        yield build_index(None, Path(folder) / "index").directory
 
 
 def _is_loopback(host: str) -> bool:
@@ -302,11 +302,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_key(path: Path | None) -> str | None:
-    key = os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8").strip()
+    key = (
+        os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8", "replace").strip()
+    )
     if path is not None and not key:
         raise InputError("contains no key", where=str(path))
     if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise InputError("an API key must be a single word of printable ASCII characters")
+        where = KEY_VARIABLE if path is None else str(path)
+        raise InputError("a key must be a single word of printable ASCII characters", where=where)
     return key or None
 
 

@@ -95,11 +95,12 @@ def work_on_queries(
     """
     from birchbark.artifact import fingerprint, json_checksum, software_versions
 
+    asked = [[q.query_id, q.text, dict(q.weights) if q.weights else None] for q in queries]
     files = {name: fingerprint(x) for name, x in settings.items() if isinstance(x, Path)}
     others = {name: str(x) for name, x in settings.items() if name not in files}
     return {
         "index": index.fingerprint,
-        "queries": json_checksum({"queries": [[q.query_id, q.text] for q in queries]}),
+        "queries": json_checksum({"queries": asked}),
         "models": json_checksum({"models": list(models)}),
         **files,
         "settings": json_checksum(others),

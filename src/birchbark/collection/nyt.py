@@ -20,7 +20,7 @@ from pathlib import Path
 from birchbark.collection.files.walk import chosen_files
 from birchbark.collection.parsing.elements import attribute, elements, first_element
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import OpenFile, decode, read_decompressed
+from birchbark.collection.parsing.lines import OpenFile, decode, read_decompressed, read_limited
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -70,7 +70,7 @@ def _members(path: Path, open_file: OpenFile, intake: Intake) -> Iterator[tuple[
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream and member.name.lower().endswith(".xml"):
-                    yield f"{path}: {member.name}", stream.read()
+                    yield f"{path}: {member.name}", read_limited(stream, path / member.name)
                 elif not member.isdir():
                     intake.note("file of another type, or link, in an archive not read")
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:

@@ -71,16 +71,16 @@ class StringTable:
         view = self._view
         return [str(view[a:b], "utf-8") for a, b in zip(starts, ends, strict=True)]
 
-    def first_match(self, pattern: re.Pattern[str]) -> str | None:
-        """Return the first string in which `pattern` matches; None if there is none.
+    def matches(self, pattern: re.Pattern[str]) -> Iterator[str]:
+        """Yield the strings in which `pattern` matches, once for each match.
 
         All strings are searched at once, end to end, so no match may be longer than a character.
         """
-        match = pattern.search(text := str(self._view, "utf-8"))
-        if match is None:
-            return None
-        position = len(text[: match.start()].encode())
-        return self[int(np.searchsorted(self._offsets, position, side="right")) - 1]
+        text, end, position = str(self._view, "utf-8"), 0, 0
+        for match in pattern.finditer(text):
+            position += len(text[end : match.start()].encode())
+            end = match.start()
+            yield self[int(np.searchsorted(self._offsets, position, side="right")) - 1]
 
     def find(self, string: str) -> int | None:
         """Return the number of `string`, the last one if it is repeated; None if it is missing."""

@@ -156,8 +156,12 @@ def _toml(value: Any) -> str:
     if is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{json.dumps(k)} = {_toml(v)}' for k, v in value.items())} }}"
+        return f"{{ {', '.join(f'{_toml_string(k)} = {_toml(v)}' for k, v in value.items())} }}"
     if isinstance(value, str) and is_count(value):
         return value
-    text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return _toml_string(list(value) if isinstance(value, tuple) else value)
+
+
+def _toml_string(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
     return text.replace("\x7f", "\\u007f")  # which JSON allows and TOML does not

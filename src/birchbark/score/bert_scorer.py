@@ -93,14 +93,16 @@ class BiEncoderScorer(BertScorer, ABC):
 
     Attributes:
         kind: See Scorer.
+        queries: Makes the inputs of queries.
+        texts: Makes the inputs of segments.
     """
 
     kind: str
 
     def _prepare(self) -> None:
         checkpoint = self.checkpoint
-        self._queries = SingleInputs(checkpoint, self._tokenizer, "query")
-        self._texts = SingleInputs(checkpoint, self._tokenizer, "document")
+        self.queries = SingleInputs(checkpoint, self._tokenizer, "query")
+        self.texts = SingleInputs(checkpoint, self._tokenizer, "document")
 
     @property
     def encoding(self) -> str:
@@ -112,11 +114,11 @@ class BiEncoderScorer(BertScorer, ABC):
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """See Scorer."""
-        return self._texts.spans(text)
+        return self.texts.spans(text)
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See Scorer. Queries are encoded by the methods that read them."""
-        return self._texts.encode(texts)
+        return self.texts.encode(texts)
 
     def token_budget(self, query: str) -> int:
         """Return the maximum length without special tokens; the query is an input of its own.
@@ -124,13 +126,13 @@ class BiEncoderScorer(BertScorer, ABC):
         Raises InputError if the query is too long for that input.
         """
         self._encode_query(query)
-        return self._texts.token_budget
+        return self.texts.token_budget
 
     def _encode_query(self, query: str) -> Ids:
         """Return the token ids of a query alone; InputError if there are too many."""
-        [ids] = self._queries.encode([query])
-        if len(ids) > self._queries.token_budget:
-            raise query_too_long(query, len(ids), self._queries.token_budget)
+        [ids] = self.queries.encode([query])
+        if len(ids) > self.queries.token_budget:
+            raise query_too_long(query, len(ids), self.queries.token_budget)
         return ids
 
     @abstractmethod

@@ -66,12 +66,12 @@ class EmbeddingScorer(BiEncoderScorer):
     def prefetch(self, queries: Sequence[str], texts: Sequence[Ids]) -> None:
         """See BiEncoderScorer; the vectors are added to the scorer's cache."""
         encoded = map(self._encode_query, queries)
-        check_token_budget(texts, self._texts.token_budget)
-        self._vectors([*map(self._queries.input, encoded), *map(self._texts.input, texts)])
+        check_token_budget(texts, self.texts.token_budget)
+        self._vectors([*map(self.queries.input, encoded), *map(self.texts.input, texts)])
 
     def embed_query(self, query: str) -> Float32s:
         """Return the unit vector (hidden,) of a query; InputError if it is too long."""
-        vector: Float32s = self._vectors([self._queries.input(self._encode_query(query))])[0]
+        vector: Float32s = self._vectors([self.queries.input(self._encode_query(query))])[0]
         return vector
 
     def embed(self, token_ids: Sequence[Ids], *, keep: bool = True) -> Float32s:
@@ -79,8 +79,8 @@ class EmbeddingScorer(BiEncoderScorer):
 
         keep: whether the computed vectors are added to the cache.
         """
-        check_token_budget(token_ids, self._texts.token_budget)
-        return self._vectors([self._texts.input(ids) for ids in token_ids], keep=keep)
+        check_token_budget(token_ids, self.texts.token_budget)
+        return self._vectors([self.texts.input(ids) for ids in token_ids], keep=keep)
 
     def _vectors(self, inputs: Sequence[Ids], *, keep: bool = True) -> Float32s:
         """Return the unit vectors (n, hidden) of inputs. keep: see `embed`."""

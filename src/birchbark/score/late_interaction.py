@@ -63,7 +63,7 @@ class LateInteractionScorer(BiEncoderScorer):
 
     def outputs(self, query: str, token_ids: Sequence[Ids]) -> Float32s:
         """See BertScorer; MaxSim from −1 to 1."""
-        check_token_budget(token_ids, self._texts.token_budget)
+        check_token_budget(token_ids, self.texts.token_budget)
         query_ids = self._encode_query(query)
         query_vectors, *text_vectors = self._embed([query_ids], token_ids)
         query_vectors = query_vectors[self._counts_in_query(query_ids)]
@@ -74,7 +74,7 @@ class LateInteractionScorer(BiEncoderScorer):
 
         InputError if a text is too long.
         """
-        check_token_budget(token_ids, self._texts.token_budget)
+        check_token_budget(token_ids, self.texts.token_budget)
         return self._compared(token_ids, self._embed([], token_ids))
 
     def embed_query(self, query: str) -> Float32s:
@@ -92,7 +92,7 @@ class LateInteractionScorer(BiEncoderScorer):
         if not len(skipped):
             return list(vectors)
         return [
-            rows[~np.isin(self._texts.input(ids), skipped)]
+            rows[~np.isin(self.texts.input(ids), skipped)]
             for ids, rows in zip(token_ids, vectors, strict=True)
         ]
 
@@ -106,7 +106,7 @@ class LateInteractionScorer(BiEncoderScorer):
 
     def _extended(self, query_ids: Ids) -> Ids:
         """Return the input of an encoded query, extended to the length of the expansion."""
-        ids = self._queries.input(query_ids)
+        ids = self.queries.input(query_ids)
         return np.concatenate([ids, self._expansion[len(ids) :]])
 
     def _counts_in_query(self, query_ids: Ids) -> NDArray[np.bool_]:
@@ -115,13 +115,13 @@ class LateInteractionScorer(BiEncoderScorer):
         if self.checkpoint.multi_vector:
             return ~np.isin(ids, self._skipped["query"])
         counts = np.zeros(len(ids), bool)
-        counts[slice(*self._queries.text_range(len(query_ids)))] = True
+        counts[slice(*self.queries.text_range(len(query_ids)))] = True
         return counts
 
     def _inputs(self, queries: Sequence[Ids], texts: Sequence[Ids]) -> list[tuple[Key, Ids]]:
         """Return the inputs of encoded queries and texts, each after its key."""
-        inputs = [(len(self._queries.input(ids)), self._extended(ids)) for ids in queries]
-        inputs += [(len(ids), ids) for ids in map(self._texts.input, texts)]
+        inputs = [(len(self.queries.input(ids)), self._extended(ids)) for ids in queries]
+        inputs += [(len(ids), ids) for ids in map(self.texts.input, texts)]
         return [((own, ids.tobytes()), ids) for own, ids in inputs]
 
     def _embed(self, queries: Sequence[Ids], texts: Sequence[Ids]) -> list[Float32s]:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from birchbark.errors import InputError
 from birchbark.records import Ids
-from birchbark.score.scorer import Scorer
+
+
+class Spanned(Protocol):
+    """A scorer, or one side of a bi-encoder: tells where the tokens of a text are."""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where each token of a text begins and ends."""
 
 
 def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
@@ -21,7 +28,7 @@ def check_token_budget(token_ids: Sequence[Ids], token_budget: int) -> None:
         )
 
 
-def cut_text(scorer: Scorer, text: str, max_tokens: int | None) -> tuple[str, int]:
+def cut_text(scorer: Spanned, text: str, max_tokens: int | None) -> tuple[str, int]:
     """Return the first `max_tokens` tokens of a text as text, and the number of the others.
 
     It may be fewer tokens, since the beginning of a word or of a character may have others. It is

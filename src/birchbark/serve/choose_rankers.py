@@ -31,8 +31,9 @@ def choose_rankers(
     given = [
         name for name in BERT_FIELDS if getattr(request, name) is not None
     ]  # set by the client
-    if request.by == "first_stage" and given:
-        raise InputError(f"{given[0]} requires BERT", found="by: first_stage")
+    if given and (request.by == "first_stage" or not rankers):
+        found = "by: first_stage" if rankers else "a service without a model"
+        raise InputError(f"{given[0]} requires BERT", found=found)
     if request.by in ("embedding", "nearest"):
         if not rankers:
             remedy = "birchbark serve, with a --model"

@@ -57,13 +57,14 @@ def embed_texts(
     if dimensions and dimensions > size:
         wanted = f"at most {size}"
         raise InputError("too many dimensions", wanted=wanted, found=str(dimensions))
-    budget, truncated = scorer.token_budget(""), 0
+    side = scorer.queries if queries else scorer.texts
+    budget, truncated = side.token_budget, 0
     read, encoded = list[str](), list[Ids]()
     for number, text in enumerate(texts):
         deadline.on_batch()
-        beginning, count = cut_text(scorer, text, budget if truncate else None)
+        beginning, count = cut_text(side, text, budget if truncate else None)
         truncated += count
-        [ids] = scorer.encode([beginning])
+        [ids] = side.encode([beginning])
         if len(ids) > budget:
             raise InputError(
                 f"the text at index {number} is too long for the model",

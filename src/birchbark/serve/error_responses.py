@@ -57,7 +57,16 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected_error)
 
 
-def status_of(error: BirchbarkError) -> int:
+async def answer_error(request: Request, error: Exception) -> JSONResponse:
+    """Return the response that tells of an error; what the client cannot mend is logged."""
+    if isinstance(error, BirchbarkError):
+        return await _birchbark_error(request, error)
+    return await (_system_error if isinstance(error, OSError) else _unexpected_error)(
+        request, error
+    )
+
+
+def _status_of(error: BirchbarkError) -> int:
     """Return the HTTP status that reports an error."""
     return next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
 
@@ -69,7 +78,7 @@ def error_message(error: BirchbarkError) -> str:
 
 async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, BirchbarkError)
-    status = status_of(error)
+    status = _status_of(error)
     if status >= 500 and not isinstance(error, BusyError | DeadlineError):
         LOG.error("%s %s: %s", request.method, printable(request.url.path), error)
     return error_response(status, error_message(error), what=error.what, **_parts(error))

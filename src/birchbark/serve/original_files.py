@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import mimetypes
 import os
 from collections.abc import Sequence
@@ -15,13 +16,14 @@ from starlette.types import Receive, Scope, Send
 
 from birchbark.collection.file_readers.file import File
 from birchbark.collection.file_readers.file_types import HTML, file_type
+from birchbark.collection.file_readers.text_encoding import declared_encoding
 from birchbark.collection.files.folder_state import FolderSource
 from birchbark.collection.parsing.lines import decompressed
 from birchbark.errors import InputError
 from birchbark.index.shards import read_manifest
 from birchbark.pipeline.upkeep.folder_index import folder_state
 
-SAMPLE = 4096  # bytes at the beginning of a file that tell whether it is text
+SAMPLE = 65_536  # bytes at the beginning of a file that tell whether it is text
 # Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -115,7 +117,8 @@ def send_file(file: OriginalFile) -> FileResponse:
 
     Source code and other text is shown as plain text; pages are shown without their scripts.
     """
-    is_text = b"\0" not in os.pread(file.opened.fileno(), SAMPLE, 0)
+    sample = os.pread(file.opened.fileno(), SAMPLE, 0)
+    is_text = b"\0" not in sample
     kind, compression = mimetypes.guess_type(file.name)
     if compression or kind is None:
         kind = "application/octet-stream" if compression or not is_text else "text/plain"
@@ -127,10 +130,25 @@ def send_file(file: OriginalFile) -> FileResponse:
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'" if kind == "application/pdf" else SANDBOX
     )
-    return _OpenedFileResponse(
+    response = _OpenedFileResponse(
         file.opened,
         media_type=kind,
         filename=file.name,
         content_disposition_type="inline" if shown else "attachment",
         headers={"content-security-policy": policy},
     )
+    if kind.startswith("text/"):
+        response.headers["content-type"] = kind + _charset(sample, kind)
+    return response
+
+
+def _charset(sample: bytes, kind: str) -> str:
+    """Return what the type of a text says of its encoding; nothing if a page declares one."""
+    if kind == "text/html" and declared_encoding(sample):
+        return ""
+    try:
+        is_whole = len(sample) < SAMPLE  # otherwise it may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole)
+    except UnicodeDecodeError:
+        return "; charset=windows-1252"
+    return "; charset=utf-8"

@@ -5,6 +5,7 @@ The docstrings of the routes appear in /openapi.json.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -12,13 +13,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from birchbark.errors import BirchbarkError, InputError
+from birchbark.errors import InputError
 from birchbark.pipeline.answers.facets import Facet
 from birchbark.records import Document
 from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
-from birchbark.serve.error_responses import ERROR_STATUSES, error_message, status_of
+from birchbark.serve.error_responses import ERROR_STATUSES, answer_error
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.original_files import send_file
 from birchbark.serve.schemas import (
@@ -127,7 +128,7 @@ def search_routes(service: Service) -> APIRouter:
         responses=STREAM_ERRORS,
         dependencies=[Depends(service.admission.check)],  # before the stream starts with 200
     )
-    async def stream(body: SearchRequest) -> AsyncIterator[ServerSentEvent]:
+    async def stream(body: SearchRequest, request: Request) -> AsyncIterator[ServerSentEvent]:
         """Stream the answers of a search as server-sent events while documents are scored.
 
         Each `answer` event has the format of /search: the first is the answer of the first stage,
@@ -138,8 +139,10 @@ def search_routes(service: Service) -> APIRouter:
             async for answer in service.stream(body):
                 yield ServerSentEvent(event="answer", data=answer)
             yield ServerSentEvent(event="done", data={})
-        except BirchbarkError as error:
-            data = {"message": error_message(error), "status": status_of(error)}
+        except Exception as error:  # the status has been sent
+            response = await answer_error(request, error)
+            message = json.loads(bytes(response.body))["message"]
+            data = {"message": message, "status": response.status_code}
             yield ServerSentEvent(event="error", data=data)
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])

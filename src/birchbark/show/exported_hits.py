@@ -71,7 +71,8 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.4f}"
     if isinstance(value, str):
-        return f"'{value}" if _FORMULA.match(value) else value
+        shown = printable(value)
+        return f"'{shown}" if _FORMULA.match(shown) else shown
     return value
 
 

@@ -25,7 +25,7 @@ def read_table(file: File) -> Fields:
     """
     # not str.splitlines, which also breaks lines within a cell, at U+2028 and others
     lines = io.StringIO(file.decode(), newline="").readlines()
-    stated = _EXCEL.fullmatch(lines[0].rstrip()) if lines else None
+    stated = _EXCEL.fullmatch(lines[0].rstrip("\r\n")) if lines else None
     if stated:  # Excel's first line, which names the delimiter
         lines = lines[1:]
     try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 from birchbark import defaults
 from birchbark.collection.parsing.intake import Intake, unknown_encoding
@@ -116,9 +116,9 @@ def too_large(path: Path) -> InputError:
     return InputError("the file is too large for one document", where=str(path), wanted=wanted)
 
 
-def read_limited(stream: io.BufferedReader, path: Path) -> bytes:
+def read_limited(stream: IO[bytes], path: Path) -> bytes:
     """Return all bytes of `stream`; InputError, which names `path`, if they exceed MAX_FILE."""
-    content = stream.read(MAX_FILE + 1)
+    content: bytes | None = stream.read(MAX_FILE + 1)
     if content is None:  # a file that would have to be waited for, as in /proc
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     if len(content) > MAX_FILE:

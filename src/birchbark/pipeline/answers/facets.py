@@ -15,7 +15,7 @@ MAX_FOLDERS = 60  # of paths
 PATH = "path"  # the field whose values are divided by their folders
 MOST_LEVELS = 16  # of folders in each other that are counted
 MOST_PATH = 4_096  # characters, as systems allow; a longer one has no folders
-DATE = re.compile(r"(\d{4})-\d\d")
+DATE = re.compile(r"(\d{4})-\d\d(-\d\d.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +78,5 @@ def _folders(paths: Sequence[str]) -> Counter[str]:
 
 def _as_filter(value: str) -> str:
     """Return the filter that selects a value, or the year of a date."""
-    date = DATE.match(value)
+    date = DATE.fullmatch(value)
     return f"{date[1]}*" if date else filter_of(value)
