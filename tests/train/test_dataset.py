@@ -383,3 +383,22 @@ def test_held_out_queries_are_used_by_no_data_set(tmp_path: Path) -> None:
     assert used({"queries": "others.tsv"}) == set(texts)
     with pytest.raises(InputError, match="no query of the fold that is held out is in the data"):
         used({**fold, "queries": "others.tsv"})
+
+
+def test_files_are_known_by_their_names_as_well(tmp_path: Path) -> None:
+    """Of a folder, they are the ids of documents: tokens of other files are not used."""
+    files = judged(tmp_path, 2)
+    (tmp_path / "qrels.txt").write_text("1 0 a.txt 1\n1 0 bb.txt 1\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("birch bark")
+    (tmp_path / "docs" / "b.txt").write_text("canoe bee")
+    files["data.documents"] = "docs"
+    assert [*loaded(tmp_path, **files).training_pairs.pairs.texts] == ["birch bark"]
+    for name in "ab":
+        (tmp_path / "docs" / f"{name}.txt").rename(tmp_path / "docs" / f"{name}{name}.txt")
+    assert [*loaded(tmp_path, **files).training_pairs.pairs.texts] == ["canoe bee"]
+
+
+def test_grades_of_unjudged_pairs_are_in_range(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="grade of unjudged pairs is out of range: expected 0 to"):
+        loaded(tmp_path, **{"data.unjudged": 7})

@@ -55,6 +55,14 @@ class PairSource:
     skip_bad: bool = False
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.unjudged is not None and not 0 <= self.unjudged <= self.highest:
+            raise InputError(
+                "grade of unjudged pairs is out of range",
+                wanted=f"0 to {self.highest}, the highest",
+                found=str(self.unjudged),
+            )
+
     @property
     def has_queries(self) -> bool:
         """Whether the files contain queries."""

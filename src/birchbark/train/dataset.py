@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
+from birchbark.artifact import files_in
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import KnownFiles, data_path
 from birchbark.collection.folds import read_folds
@@ -132,7 +133,7 @@ def load_datasets(
 def held_out_texts(training: TrainingConfig, root: Path) -> frozenset[str]:
     """Return the texts, with single blanks, of the queries that no data set may use.
 
-    Raises InputError if there is no such fold.
+    Raises InputError if there is no such fold, or the file lacks one of its queries.
     """
     held_out = training.held_out
     if held_out is None:
@@ -149,7 +150,14 @@ def held_out_texts(training: TrainingConfig, root: Path) -> frozenset[str]:
             wanted=f"1 to {len(folds)}, as in {held_out.folds}",
             found=str(held_out.fold),
         )
-    return frozenset(texts[query_id] for query_id in folds[held_out.fold - 1] if query_id in texts)
+    fold = folds[held_out.fold - 1]
+    if missing := [query_id for query_id in fold if query_id not in texts]:
+        raise InputError(
+            f"queries of fold {held_out.fold} are missing",
+            where=str(path),
+            found=f"no {', '.join(missing[:3])}" + (" and others" if len(missing) > 3 else ""),
+        )
+    return frozenset(texts[query_id] for query_id in fold)
 
 
 def _prepare(
@@ -169,6 +177,7 @@ def _prepare(
     segmenter = parse_segmenter(config.segments)
     settings = {
         "files": [files.fingerprint(data_path(root, name)) for name in config.files],
+        "names": [_names(data_path(root, name)) for name in config.files],
         "source": dataclasses.asdict(replace(source, files=())),
         "segments": [config.segments, splitter_version(segmenter)],
         "masking": training.masking is not None,
@@ -188,6 +197,13 @@ def _prepare(
 
     whole = prepare(None)
     return whole, whole if config.chunk is None else prepare(config.chunk)
+
+
+def _names(path: Path) -> list[str]:
+    """Return what decides how a file is read: its suffixes; of a folder, the names of its files."""
+    if path.is_dir():
+        return [file.relative_to(path).as_posix() for file in files_in(path)]
+    return path.suffixes
 
 
 def _pairs(

@@ -12,7 +12,7 @@ from birchbark.errors import InputError
 from birchbark.evaluate.measures import check_averaged, measure
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.significance import mean_interval
-from birchbark.pairs.pair_table import PairTable
+from birchbark.pairs.pair_table import Indices, PairTable
 from birchbark.records import Float32s, Qrels, Ranking, Run
 from birchbark.train.config import LOSS, ValidationSettings
 from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
@@ -87,7 +87,8 @@ def validate(
             if losses is not None:
                 loss = float(np.concatenate(losses).mean())
             if measure_name == LOSS:
-                results[name] = ValidationResult(_means(losses, name), loss)
+                _require_losses(losses, name)
+                results[name] = ValidationResult(_means(losses or ()), loss)
                 continue
         by_query = measure(*_qrels_and_run(inputs.pairs, scores), (measure_name,)).values[
             measure_name
@@ -96,13 +97,16 @@ def validate(
     return results
 
 
-def _means(losses: Sequence[Float64s] | None, name: str) -> list[float]:
-    if losses is None:
+def _require_losses(lists: Sequence[object] | None, name: str) -> None:
+    if not lists:
         raise InputError(
             "no held-out list has a loss",
             where=name,
             remedy="hold out more queries, or choose a ranking measure",
         )
+
+
+def _means(losses: Sequence[Float64s]) -> list[float]:
     return [float(of_query.mean()) for of_query in losses]
 
 
@@ -116,10 +120,7 @@ def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> list
     import torch
 
     config, pairs = dataset.config, dataset.heldout_pairs.pairs
-    if config.teachers or not config.loss_terms:
-        return None
-    sampling = replace(config.lists, take=None)
-    lists = list(sample_lists(pairs, sampling, (seed,), config.has_gradient))
+    lists = _held_out_lists(dataset, seed)
     if not lists:
         return None
     targets = [pairs.grades[indices] for indices in lists]
@@ -132,11 +133,21 @@ def _list_losses(dataset: TokenisedDataSet, logits: Float32s, seed: int) -> list
     return np.split(total[order], np.flatnonzero(np.diff(query[order])) + 1)
 
 
+def _held_out_lists(dataset: TokenisedDataSet, seed: int) -> list[Indices]:
+    """Return the held-out lists that have a loss; see `_list_losses`."""
+    config = dataset.config
+    if config.teachers or not config.loss_terms:
+        return []
+    sampling = replace(config.lists, take=None)
+    pairs = dataset.heldout_pairs.pairs
+    return list(sample_lists(pairs, sampling, (seed,), config.has_gradient))
+
+
 def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationSettings) -> None:
     """Raise InputError, before training starts, if validation cannot work.
 
     It cannot work if the measure is unknown, if a data set has no held-out query with a relevant
-    text, or if patience is set without held-out queries.
+    text, or none whose loss is the measure, or if patience is set without held-out queries.
     """
     if settings.measure not in (LOSS, LOG_LIKELIHOOD):
         check_averaged((settings.measure,))
@@ -149,6 +160,8 @@ def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationS
                 found=f"{len(pairs.queries)} held-out queries",
                 remedy="hold out a larger share of the queries, or set validation = 0",
             )
+        if dataset.config.validation and settings.measure == LOSS:
+            _require_losses(_held_out_lists(dataset, 0), dataset.config.name)
     if settings.patience and not any(dataset.config.validation for dataset in datasets):
         raise InputError(
             "patience needs held-out queries", remedy="set validation = 0.1 in a data set"
