@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,6 +57,12 @@ def test_unknown_methods(name: str) -> None:
     """The error message lists the methods."""
     with pytest.raises(InputError, match="sum, binary, min, max, or sample:M"):
         parse_pairwise(name)
+
+
+@pytest.mark.parametrize("settings", [{"method": "median"}, {"sample": 0}, {"sample": -1}])
+def test_settings_that_cannot_be_computed(settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Pairwise(**settings)
 
 
 def test_a_sample_depends_on_the_query() -> None:

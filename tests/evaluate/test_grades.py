@@ -26,3 +26,13 @@ def test_grades_of_the_first_documents() -> None:
     assert found == {"1": 0.5, "2": 0.5, "3": 0.0}
     with pytest.raises(InputError, match="depth is out of range"):
         grades_at(qrels, run, 0)
+
+
+def test_counts_with_a_higher_grade() -> None:
+    """All documents retrieved are counted, and the relevant ones by no tool."""
+    qrels = Qrels({"1": {"a": 2, "b": 1, "c": 2}}, relevant=2)
+    run = Run({"1": Ranking.of(["a", "b", "x"], [3, 2, 1])})
+    values = measure(qrels, run, ["NumRet", "P@2", "NumRet(rel=2)"]).means
+    assert values == {"NumRet": 3, "P@2": 0.5, "NumRet(rel=2)": 1}
+    with pytest.raises(InputError, match="counts grade 1"):
+        measure(qrels, run, ["NumRel"])

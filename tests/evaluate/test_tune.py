@@ -75,6 +75,12 @@ def test_ties_go_to_the_first_weighting() -> None:
     assert choose_by_fold(values, ["a", "b", "c", "d"], folds) == (2, 2)
 
 
+def test_a_fold_of_all_queries_is_refused() -> None:
+    """No query is left to choose by."""
+    with pytest.raises(InputError, match="all queries are in one fold"):
+        choose_by_fold(np.array([[0.0, 0.0], [1.0, 1.0]]), ["a", "b"], (("a", "b"), ()))
+
+
 def test_folds_must_hold_each_query_once() -> None:
     """A query in no fold or in two folds raises InputError."""
     for folds in ((("a",), ("b",)), (("a", "b"), ("b", "c"))):

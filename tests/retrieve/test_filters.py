@@ -60,6 +60,8 @@ def found(index: Index, text: str) -> set[str]:
          | {"2024-12-01", "pdf", "html", "a|b", "docs/a", "docs/b/c", "x..y", "star*", "é", "日本"}
          | {"nan"}),
         ('"a|b"', {"a|b"}),
+        ('"a|"*', {"a|b"}),
+        ('"!"*|"x.."*|"star*"*', {"!pdf", "x..y", "star*"}),
         ('"!pdf"', {"!pdf"}),
         ('"x..y"|"star*"', {"x..y", "star*"}),
         ('"""quoted"""', {'"quoted"'}),
@@ -125,7 +127,7 @@ def test_every_value_has_a_filter(value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "!", "|", "a|", "|a", "a||b", "a|!b", "!a|!b", '"a|b', '"a|b"*', '"a"..b', '"'),
+        *("", "!", "|", "a|", "|a", "a||b", "a|!b", "!a|!b", '"a|b', '"a|b"x', '"a"..b', '"'),
         *("2024..2023", "10..9", "2024-05..2024-04", "b..a"),
     ],
 )

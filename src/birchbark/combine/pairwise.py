@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from birchbark import defaults
 from birchbark.arguments import is_count
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 
 Matrix = NDArray[np.float64]
 METHODS: Mapping[str, Callable[[Matrix], Matrix]] = {  # (n, n) → (n,)
@@ -41,6 +41,15 @@ class Pairwise:
 
     method: str = defaults.DUO_AGGREGATION
     sample: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(
+                "unknown aggregation of comparisons",
+                wanted=" or ".join(METHODS),
+                found=str(self.method),
+            )
+        require_at_least("number of sampled documents", self.sample, 1)
 
     def comparisons_per_document(self, count: int) -> int:
         """Return how many other documents each of `count` documents is compared with."""

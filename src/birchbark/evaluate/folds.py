@@ -36,12 +36,14 @@ def choose_by_fold(
 
     values: (weightings, queries), queries in the order of `query_ids`. Means are rounded to 12
     decimals; ties go to the first weighting. Raises InputError unless every query is in exactly
-    one fold.
+    one fold, and for a fold beside which there are no queries.
     """
     fold_of = {query_id: number for number, fold in enumerate(folds) for query_id in fold}
     if len(fold_of) < sum(map(len, folds)) or set(query_ids) - set(fold_of):
         raise InputError("every query must be in exactly one fold")
     numbers = np.array([fold_of[query_id] for query_id in query_ids])  # (queries,)
+    if len(query_ids) and len(set(numbers.tolist())) < 2:
+        raise InputError("all queries are in one fold", wanted="queries in two folds or more")
     # per fold: (weightings,)
     means = [values[:, numbers != fold].mean(axis=1) for fold in range(len(folds))]
     return tuple(int(np.argmax(np.round(mean, 12))) for mean in means)

@@ -157,11 +157,15 @@ def _compute(
 def _with_relevance(measure: Any, relevant: int) -> Any:
     """Return the measure with `rel`, the lowest grade that is relevant, if it has none of its own.
 
-    Measures of grades, such as nDCG, have no such parameter.
+    Measures of grades, such as nDCG, have no such parameter, and the number of documents retrieved
+    counts all of them without it. Raises InputError for the number of relevant documents, which no
+    tool counts from a higher grade.
     """
-    if relevant == 1 or "rel" in measure.params or "rel" not in measure.SUPPORTED_PARAMS:
+    if relevant == 1 or "rel" in measure.params or measure.NAME == "NumRet":
         return measure
-    return measure(rel=relevant)
+    if measure.NAME == "NumRel":
+        raise InputError(f"{measure} counts grade 1", wanted=f"relevant = 1, not {relevant}")
+    return measure(rel=relevant) if "rel" in measure.SUPPORTED_PARAMS else measure
 
 
 def check_averaged(names: Iterable[str]) -> None:

@@ -45,7 +45,7 @@ class Engine(DocumentStore, Protocol):
     def rank(self, query: str, depth: int) -> Ranking:
         """Return the `depth` best documents for `query`; ties follow the tie rule (records.py).
 
-        The query is plain text, without syntax. The ranking is empty if the query has no words or
+        The query is plain text, without syntax. The ranking is empty if the query
         matches no document. The same query and depth always give the same ranking. A shallower
         ranking is usually a prefix of a deeper one, but an engine may choose what is re-ranked, the
         first `depth` documents, by more than their scores. Raises InputError for a depth below 1.

@@ -7,6 +7,7 @@ pdf|html          with any of several
 2024-03..2024-05  with a value from one to another, both included; either can be missing
 !code             with none of these, or with no value
 "a|b"             a value in quotation marks is taken as it is; "" is a quotation mark in it
+"a|b"*            all values that begin with a|b
 
 In a range, numbers are compared as numbers, everything else as text, of which the upper end need be
 only the beginning: 2024-03..2024-05 includes 2024-05-31.
@@ -26,7 +27,7 @@ from birchbark.index.part import PartField, is_above
 from birchbark.text.normal_form import composed
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_PART = re.compile(rf"{_QUOTED.pattern}(?=\||$)|[^|]+")
+_PART = re.compile(rf"{_QUOTED.pattern}\*?(?=\||$)|[^|]+")
 MOST_ALTERNATIVES = 1_000
 _SYNTAX = re.compile(r'^[!"]|\||\.\.|\*$')
 
@@ -62,11 +63,13 @@ class Filter:
                 wanted=f"at most {MOST_ALTERNATIVES:,}",
                 found=f"{len(parts):,}",
             )
-        values, beginnings, ranges = [], [], []
+        values, beginnings, ranges = list[str](), list[str](), list[tuple[str, str]]()
         for part in dict.fromkeys(parts):
             low, dots, high = part.partition("..")
-            if _QUOTED.fullmatch(part):
-                values.append(part[1:-1].replace('""', '"'))
+            quoted, is_beginning = part.removesuffix("*"), part.endswith("*")
+            if _QUOTED.fullmatch(quoted):
+                text_of = quoted[1:-1].replace('""', '"')
+                (beginnings if is_beginning else values).append(text_of)
             elif part.startswith('"'):
                 raise InputError("not a filter: a quotation mark without its end", found=text)
             elif part.startswith("!"):
@@ -80,7 +83,7 @@ class Filter:
                 if low and high and is_above(low, high):
                     raise InputError("not a filter: a range ends before it begins", found=text)
                 ranges.append((low, high))
-            elif part.endswith("*"):
+            elif is_beginning:
                 beginnings.append(part[:-1])
             else:
                 values.append(part)

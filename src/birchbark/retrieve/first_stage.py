@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from birchbark import defaults
 from birchbark.arguments import check_instance, iterated, mapping_of, shown, text_of
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_number
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, FILE_NAMES
 from birchbark.records import Query, Ranking, Run
@@ -89,6 +89,8 @@ class FirstStage:
                 f"a model for the field {min(unknown)!r}, which is not searched",
                 wanted=" or ".join(fields),
             )
+        for name, weight in fields.items():
+            require_number(f"weight of field {name!r}", weight)
         if bad := [w for w in fields.values() if not 0 <= w <= MAX_WEIGHT]:
             wanted = f"0 to {MAX_WEIGHT:g}"
             raise InputError("field weight is out of range", wanted=wanted, found=str(bad[0]))
@@ -176,7 +178,8 @@ def rank_query(
 ) -> Ranking:
     """Return the `depth` best documents for one query.
 
-    The ranking is empty if the query has no terms or no document matches.
+    The ranking is empty if no document matches, or the query has no terms, unless `stage.match` is
+    `ALL`.
 
     Args:
         index: The index to search.

@@ -152,8 +152,8 @@ def _filter(token: re.Match[str], fields: Mapping[str, str]) -> QueryPart | None
         return None
     if field := fields.get(name) or fields.get(name.lower()):
         value = token["value"] if quoted is None else filter_of(quoted)
-        if token["more"] and "|" not in (quoted or ""):
-            value = f"{quoted}*"
+        if token["more"]:
+            value = f"{value}*"
         elif field in DATES and (period := _period(value)):
             value = f"{period[1]}*"
         if negated:
