@@ -20,8 +20,7 @@ from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import find_data_root
 from birchbark.show.format_numbers import format_value, significance_mark
 from birchbark.show.table import Cell, Style
-from birchbark_studies.experiments.recipe_file import read_recipe
-from birchbark_studies.listing import State, list_recipe
+from birchbark_studies.listing import State, list_recipe, read_as_measured
 from birchbark_studies.recipe_folder import RECIPES
 from birchbark_studies.stored_results import read_results
 
@@ -48,7 +47,7 @@ PIPELINES = {  # heading → row of the study
 def states() -> dict[str, State]:
     """Return recipe → the state of its results, for those that have any."""
     root = find_data_root()
-    listings = [list_recipe(read_recipe(path), root) for path in RECIPES.glob("*.toml")]
+    listings = [list_recipe(read_as_measured(path), root) for path in RECIPES.glob("*.toml")]
     return {x.recipe.name: x.state for x in listings if x.results.is_dir()}
 
 

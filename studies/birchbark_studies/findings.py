@@ -117,11 +117,10 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
     mean, bounds = format_signed(difference.mean), format_bounds(difference)
     if {"gain": "−", "loss": "+"}.get(part) == mean[0]:
         raise InputError(f"the difference is no {part}", found=f"{mean} {bounds}")
-    texts = {
-        "difference": f"{mean} {bounds}",
-        "bounds": bounds,
-        "p": format_p(difference.corrected_p),
-    }
+    if part == "p":
+        p = difference.corrected_p
+        return None if p is None else (p, format_p(p))
+    texts = {"difference": f"{mean} {bounds}", "bounds": bounds}
     return (-1 if part == "loss" else 1) * difference.mean, texts.get(part, mean[1:])
 
 

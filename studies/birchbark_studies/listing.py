@@ -12,6 +12,7 @@ from birchbark.artifact import read_json
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import missing_files
 from birchbark.errors import ArtifactError
+from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.recipe_folder import results_folder
 from birchbark_studies.staleness import MANIFEST, stale_because
@@ -55,6 +56,16 @@ class Listing:
     def lacking(self) -> list[str]:
         """The files and models that it needs and that are not here."""
         return [name for name, here in self.needs.items() if not here]
+
+
+def read_as_measured(path: Path) -> Recipe:
+    """Read a recipe, with its larger settings if its results were measured with them."""
+    manifest = results_folder(path.parent) / path.stem / MANIFEST
+    try:
+        measured = read_json(manifest, "study")["recipe"]["larger"]
+    except (InputError, ArtifactError, LookupError, TypeError):  # there are none, or damaged ones
+        measured = False
+    return read_recipe(path, measured is True)
 
 
 def list_recipe(recipe: Recipe, root: Path | None) -> Listing:

@@ -60,6 +60,8 @@ class Models:
                 by_name[name] = model
                 continue
             of_seeds = with_seeds(name, model, self.seeds)
+            if taken := by_name.keys() & of_seeds:
+                raise InputError(f"two models are called {min(taken)!r}", where="models")
             by_name |= of_seeds
             if self.seeds:
                 by_variant[name] = tuple(of_seeds)

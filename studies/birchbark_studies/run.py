@@ -18,7 +18,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
 from importlib.metadata import version
@@ -92,6 +92,8 @@ def run_study(
         new_directory(output, replace=replace_output, check=_check_study) as folder,
         tempfile.TemporaryDirectory(prefix="birchbark-study-") as scratch,
     ):
+        inputs = _inputs(recipe, root)  # as they are before they are read
+        required = {name: fingerprint_of(name) for name in recipe.experiment.models}
         workspace = Workspace(root, Path(scratch), progress, cache, device)
         measured = recipe.experiment.run(recipe, workspace)
         tables = tuple(with_published(table, recipe.published) for table in measured.tables)
@@ -102,10 +104,10 @@ def run_study(
         except InputError as fault:  # of other results than these: nothing measured may be lost
             progress(f"the findings are left out: {fault}")
             recipe = replace(recipe, findings="")
-        inputs = _inputs(recipe, root)
         _write(folder, recipe, outcome, inputs, device_name)
         seconds = round(time.perf_counter() - started, 1)
-        write_json(folder / MANIFEST, _manifest(recipe, outcome, inputs, device_name, seconds))
+        found = {"inputs": inputs, "required": required}
+        write_json(folder / MANIFEST, _manifest(recipe, outcome, found, device_name, seconds))
     return outcome
 
 
@@ -226,8 +228,13 @@ def plain(value: Any) -> Any:
 
 
 def _manifest(
-    recipe: Recipe, outcome: Outcome, inputs: dict[str, str], device: str, seconds: float
+    recipe: Recipe,
+    outcome: Outcome,
+    found: Mapping[str, Mapping[str, str]],
+    device: str,
+    seconds: float,
 ) -> dict[str, Any]:
+    """Return what the results were measured with. found: the files and models, by kind."""
     return {
         "format": FORMAT,
         "version": 1,
@@ -237,8 +244,7 @@ def _manifest(
             "settings": recipe.settings,
             "larger": recipe.larger,
         },
-        "inputs": inputs,
-        "required": {name: fingerprint_of(name) for name in recipe.experiment.models},
+        **found,
         "models": dict(outcome.models),
         "trainings": dict(recipe.experiment.trainings),
         "seed": recipe.seed,

@@ -17,8 +17,9 @@ COLUMNS = (
 )
 NOTE = (
     "Steps: the total number. Best step: that of the model evaluated here, which has the best "
-    "measure on the held-out queries. Final training loss: the mean over the last fortieth of the "
-    "steps. For a chain of training runs, the values are those of the last run."
+    "measure on the held-out queries, or is the last one if the training keeps that. Held-out "
+    "measure: the best one. Final training loss: the mean over the last fortieth of the steps. For "
+    "a chain of training runs, the values are those of the last run."
 )
 
 

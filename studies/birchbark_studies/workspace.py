@@ -34,9 +34,9 @@ from birchbark.score_cache.store import ScoreStore
 from birchbark_studies.collections import CollectionFiles, TestCollection, open_collection
 
 # What an index depends on besides its documents and its schema, in the package and outside it.
-CODE = ("collection", "index", "text", "records.py", "defaults.py")
-LIBRARIES = ("PyStemmer", "regex", "numpy")
-WAIT = 24 * 3600.0  # seconds for another study to build the same index
+CODE = ("collection", "index", "text", "records.py", "record_values.py", "defaults.py")
+LIBRARIES = ("PyStemmer", "regex", "numpy", "tokenizers")
+WAIT = 24 * 3600.0  # seconds for another study to build an index, or store scores
 
 
 def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> str:
@@ -156,5 +156,5 @@ class Workspace:
         if self.cache is None:
             yield scorer
             return
-        with ScoreStore(self.cache / "scores", scorer) as store:
+        with ScoreStore(self.cache / "scores", scorer, wait=WAIT) as store:
             yield CachedScorer(scorer, store)

@@ -75,6 +75,7 @@ TABLES = (
         ("scores / News / up, alone / AP - scores / News / down / AP", "+.1204"),
         ("max scores / * / * / AP", ".5204"),  # of measured rows only
         ("min scores / News / * / AP", ".4000"),
+        ("max scores / News / * / AP / p", "p = .024"),
         ("max scores / News / * / AP / difference", "+.020 [+.001, +.040]"),
         ("median scores / News / * / AP / detectable", ".0600"),
     ],

@@ -9,6 +9,7 @@ import tomllib
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -34,7 +35,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.show.table import Column
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.recipe_file import read_recipe
-from birchbark_studies.listing import State, list_recipe
+from birchbark_studies.listing import State, list_recipe, read_as_measured
 from birchbark_studies.markdown import render_markdown
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe_folder import RECIPES, recipe_path, results_folder
@@ -642,6 +643,38 @@ def test_larger_settings_can_be_read(path: Path) -> None:
     """They name existing settings, and contradict no others."""
     if "larger" in tomllib.loads(path.read_text()):
         assert read_recipe(path, larger=True).larger
+
+
+def test_results_with_larger_settings_are_compared_with_these(root: Path) -> None:
+    """They are current, and a run of the folder does not replace them with smaller ones."""
+    path = root.parent / "analyzers.toml"
+    path.write_text(path.read_text() + '\n[larger]\n"analyzers.names" = ["plain", "porter"]\n')
+    results = root.parent / "results" / "analyzers"
+    run_study(read_recipe(path, larger=True), root, results)
+    recipe = read_as_measured(path)
+    assert recipe.larger
+    assert list_recipe(recipe, root).state is State.CURRENT
+    (results / "manifest.json").unlink()
+    assert not read_as_measured(path).larger
+
+
+def test_files_that_are_replaced_meanwhile_make_results_stale(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are recorded as they were before they were read."""
+    recipe = read_recipe(root.parent / "analyzers.toml")
+    qrels = root / recipe.collections[0].qrels
+    real = type(recipe.experiment).run
+
+    def replaced(self: Any, *arguments: Any) -> Any:
+        outcome = real(self, *arguments)
+        qrels.write_text(qrels.read_text() + "\n")
+        return outcome
+
+    monkeypatch.setattr(type(recipe.experiment), "run", replaced)
+    run_study(recipe, root, root / "out")
+    name = recipe.collections[0].qrels
+    assert stale_because(recipe, root / "out", root) == [f"{name} has changed"]
 
 
 def test_other_models_precede_the_variants_of_a_training() -> None:

@@ -24,12 +24,11 @@ def recipe_folder(folder: Path | None) -> Path:
 
 def listings(folder: Path, root: Path | None) -> Iterator[Listing]:
     """Yield the recipes in a folder, by name; those that cannot be read are reported."""
-    from birchbark_studies.experiments.recipe_file import read_recipe
-    from birchbark_studies.listing import list_recipe
+    from birchbark_studies.listing import list_recipe, read_as_measured
 
     for path in sorted(folder.glob("*.toml")):
         try:
-            recipe = read_recipe(path)
+            recipe = read_as_measured(path)
         except InputError as fault:
             notify(f"{path.stem} cannot be read: {fault}")
         else:

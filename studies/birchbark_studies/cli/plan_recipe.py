@@ -44,7 +44,7 @@ def plan(recipe: Path, data: Path | None, larger: bool, device: str, as_json: bo
     have larger settings.
 
     Times are estimates to an order of magnitude, for texts as long as a training allows, and
-    for documents of 256 tokens.
+    for documents as long as the first ones of a file that is here, or of 256 tokens.
     """
     from birchbark.collection.data_files import find_data_root
     from birchbark.section import Section

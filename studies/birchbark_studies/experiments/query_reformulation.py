@@ -19,15 +19,12 @@ from birchbark_studies.first_stages import BY_BM25, FIRST_STAGES, first_stages
 from birchbark_studies.models import Models
 from birchbark_studies.outcome import Outcome, check_run_names
 from birchbark_studies.query_variants import (
-    QueryVariant,
     check_queries,
     query_variants,
     terms_with_variants,
 )
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.workspace import Workspace
-
-Variants = Mapping[str, list[QueryVariant]]  # query_id → variants, the likeliest first
 
 
 @dataclass(frozen=True, slots=True)

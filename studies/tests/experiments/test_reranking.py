@@ -318,6 +318,9 @@ def test_first_stages_of_weighted_fields(study: SmallStudy, tmp_path: Path) -> N
     study.replace('name = "weighted"', 'name = "cosine"')
     with pytest.raises(InputError, match="two rows are called 'cosine'"):
         study.read()
+    study.replace('name = "cosine"', 'name = "random"')
+    with pytest.raises(InputError, match="two rows are called 'random'"):
+        study.read()
 
 
 def test_areas_of_judged_pairs(study: SmallStudy, tmp_path: Path) -> None:

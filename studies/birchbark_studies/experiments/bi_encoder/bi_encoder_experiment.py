@@ -265,7 +265,8 @@ class _CollectionResults:
     ) -> dict[str, frozenset[str]]:
         """Return query_id → doc_ids of the candidate set `match`."""
         parsed = parse_vector_match(match, CandidateScores.COSINE)
-        nearest = cosines.run(pooling, parsed.count or 0, "") if parsed.count else None
+        count = parsed.nearest(self._recipe.depth)
+        nearest = cosines.run(pooling, count, "") if count else None
         candidates = {}
         for query in self._collection.queries:
             doc_ids: set[str] = set(nearest.rankings[query.query_id].doc_ids) if nearest else set()

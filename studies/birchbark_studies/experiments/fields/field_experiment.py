@@ -29,7 +29,7 @@ COUNTED_NOTE = (
     "query; of a date, its year. The {most} most frequent values of each field are shown."
 )
 JUDGMENTS_NOTE = (
-    "Documents of each query that are judged, have a grade above 0, and have the highest grade of "
+    "Documents of each query that are judged, are relevant, and have the highest grade of "
     "the collection."
 )
 MOST_VALUES = 20
@@ -177,7 +177,7 @@ def _values(ranked: FieldRuns, name: str) -> Group:
 
 
 def _judgments(ranked: FieldRuns) -> Group:
-    """Count each query's judged documents: all, those with a grade above 0, and the best ones."""
+    """Count each query's judged documents: all, those that are relevant, and the best ones."""
     highest = max(g for grades in ranked.qrels.grades.values() for g in grades.values())
     rows = []
     for query_id, grades in ranked.qrels.grades.items():

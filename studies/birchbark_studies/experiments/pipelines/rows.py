@@ -80,6 +80,8 @@ class PipelineRows:
         if not stages:
             raise InputError("no stages", where=row.where("stages"))
         by_seed = _by_seed(name, stages, models)
+        if taken := self.stages.keys() & by_seed:
+            raise InputError(f"two rows are called {min(taken)!r}", where=row.where("name"))
         self.shown_as |= dict.fromkeys(by_seed, name)
         self.stages |= by_seed or {name: stages}
         if "vectors" in row.keys:

@@ -252,7 +252,7 @@ def _read_first_stages(section: Section) -> dict[str, FirstStage]:
     """Read the tables [[reranking.first_stages]]: name, fields (document field → weight), match."""
     stages: dict[str, FirstStage] = {}
     for table in section.sections("first_stages", []):
-        name, weights = new_row_name(table, (NEAREST, *stages)), table.section("fields", {})
+        name, weights = new_row_name(table, (NEAREST, RANDOM, *stages)), table.section("fields", {})
         try:
             match = parse_match(table.text("match", "or"))
             fields = {field: weights.number(field) for field in weights.keys}
