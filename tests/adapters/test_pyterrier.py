@@ -15,13 +15,13 @@ from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import build_index
-from birchbark.pipeline.load_rankers import make_ranker
+from birchbark.pipeline.load_rankers import load_ranker, make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Qrels
+from birchbark.records import Document, Qrels
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import rank_queries
 from conftest import DOCUMENTS, write_bert
@@ -65,6 +65,21 @@ def test_retriever(searcher: Searcher) -> None:
             assert of_query["docno"].tolist() == [hit.document.doc_id for hit in hits]
             assert of_query["score"].tolist() == [hit.score for hit in hits]
             assert of_query["rank"].tolist() == list(range(len(hits)))
+
+
+def test_copies_and_scores(tmp_path: Path, bert: Path) -> None:
+    """Each copy has a row, below the hit that it is a copy of; scores fall with the rank."""
+    from birchbark.adapters.pyterrier import BirchbarkRetriever
+
+    copies = [Document(f"copy {n}", dict(DOCUMENTS[0].fields)) for n in range(3)]
+    build_index([*DOCUMENTS, *copies], tmp_path / "copies")
+    ranker = load_ranker(model=str(bert), embedding="none", depth=2)
+    for index in (Searcher(tmp_path / "copies", ()), Searcher(tmp_path / "copies", ranker)):
+        frame = BirchbarkRetriever(index).transform(TOPICS)
+        of_query = frame[frame["query"] == QUERY]
+        assert {document.doc_id for document in copies} < set(of_query["docno"])
+        assert (of_query["score"].diff().dropna() < 0).all()
+        assert len(BirchbarkRetriever(index, top=2).transform(TOPICS)["docno"]) <= 4
 
 
 def test_reranker(searcher: Searcher) -> None:

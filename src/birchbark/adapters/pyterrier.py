@@ -7,7 +7,8 @@ any_retriever % 100 >> text_loader >> BirchbarkReranker()
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from birchbark.adapters.extras import extra
 from birchbark.arguments import iterated, mapping_of
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.answers.answer import Evidence
+from birchbark.pipeline.answers.answer import Evidence, Hit
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -138,9 +139,8 @@ class BirchbarkRetriever(pt.Transformer):
         for qid, query in zip(topics["qid"], topics["query"], strict=True):
             literal = self.index.parse(query, literal=True)  # topics have no operators
             hits = self.index.search(literal, self.top, rankers=rankers).hits
-            rows += [
-                (qid, query, hit.document.doc_id, hit.score, rank) for rank, hit in enumerate(hits)
-            ]
+            ranked = list(_with_copies(hits))[: self.top]
+            rows += [(qid, query, *found, rank) for rank, found in enumerate(ranked)]
         return _with_other_columns(pd.DataFrame(rows, columns=RANKED), topics, ["qid"])
 
     def fuse_rank_cutoff(self, k: int) -> BirchbarkRetriever:
@@ -148,6 +148,19 @@ class BirchbarkRetriever(pt.Transformer):
         fused = copy(self)
         fused.top = min(k, self.top)
         return fused
+
+
+def _with_copies(hits: Iterable[Hit]) -> Iterator[tuple[str, float]]:
+    """Yield id and score of hits and their copies, which follow them.
+
+    Scores fall, so that they give the order of the hits: those of several stages, and of documents
+    that were not re-ranked, can be higher than those above them.
+    """
+    lowest = math.inf
+    for hit in hits:
+        for doc_id in (hit.document.doc_id, *hit.copies):
+            lowest = min(hit.score, math.nextafter(lowest, -math.inf))
+            yield doc_id, lowest
 
 
 class BirchbarkReranker(pt.Transformer):
