@@ -12,6 +12,7 @@ from birchbark.artifact import read_json
 from birchbark.checkpoint.locate import locate
 from birchbark.collection.data_files import missing_files
 from birchbark.errors import ArtifactError
+from birchbark.section import Section
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.recipe_folder import results_folder
@@ -65,7 +66,8 @@ def read_as_measured(path: Path) -> Recipe:
         measured = read_json(manifest, "study")["recipe"]["larger"]
     except (InputError, ArtifactError, LookupError, TypeError):  # there are none, or damaged ones
         measured = False
-    return read_recipe(path, measured is True)
+    larger = measured is True and "larger" in Section.table(path)
+    return read_recipe(path, larger)
 
 
 def list_recipe(recipe: Recipe, root: Path | None) -> Listing:

@@ -56,14 +56,13 @@ class Models:
         """Return these and further models, of which those that are trained have all seeds."""
         by_name, by_variant = dict(self.by_name), dict(self.by_variant)
         for name, model in models.items():
-            if isinstance(model, str):
-                by_name[name] = model
-                continue
-            of_seeds = with_seeds(name, model, self.seeds)
+            of_seeds: Mapping[str, str | Chain] = {name: model}
+            if not isinstance(model, str):
+                of_seeds = with_seeds(name, model, self.seeds)
             if taken := by_name.keys() & of_seeds:
                 raise InputError(f"two models are called {min(taken)!r}", where="models")
             by_name |= of_seeds
-            if self.seeds:
+            if self.seeds and not isinstance(model, str):
                 by_variant[name] = tuple(of_seeds)
         return replace(self, by_name=by_name, by_variant=by_variant)
 

@@ -460,7 +460,7 @@ def test_field_options(here: Path) -> None:
     Path("w.jsonl").write_text('{"id": "1", "text": "parcel", "vector": {"parcel": 1}}\n')
     weighted = ("retrieve", "i", "--queries", "w.jsonl", "--match", "nearest", "--output", "x.run")
     weighted += ("--set", "first_stage.vector_set=static")
-    assert "queries with weights have no text" in birchbark(*weighted, status=2)[1]
+    assert "weights of queries have no effect" in birchbark(*weighted, status=2)[1]
     told = birchbark("index", "docs.jsonl", "--to", "j", "--field", "foo")[1]
     assert "no document has the field foo, which is to be searched" in told
 

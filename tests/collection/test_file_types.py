@@ -235,6 +235,7 @@ def test_cells_with_other_line_breaks_stay_whole(tmp_path: Path) -> None:
 def test_the_delimiter_that_excel_states(tmp_path: Path) -> None:
     """Its line is no row."""
     assert table(tmp_path, "sep=;\nname;price\nwidget;12\n") == ["name: widget; price: 12"]
+    assert table(tmp_path, "sep=\t\r\nname\tprice\r\na;b\t12\r\n") == ["name: a;b; price: 12"]
 
 
 def test_an_immense_cell_is_refused(tmp_path: Path) -> None:

@@ -85,10 +85,14 @@ def test_a_member_that_is_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An archive of a few bytes can have members that fill the memory."""
-    monkeypatch.setattr(lines, "MAX_FILE", 1000)
+    monkeypatch.setattr(lines, "MAX_FILE", 5000)
     with tarfile.open(tmp_path / "01.tgz", "w:gz") as archive:
-        member = tarfile.TarInfo("01/2.xml")
-        member.size = 2000
-        archive.addfile(member, io.BytesIO(bytes(2000)))
-    with pytest.raises(InputError, match="too large"):
+        for name, raw in (("2.xml", bytes(9000)), ("3.xml", ARTICLE.format(number="3").encode())):
+            member = tarfile.TarInfo(f"01/{name}")
+            member.size = len(raw)
+            archive.addfile(member, io.BytesIO(raw))
+    with pytest.raises(InputError, match=r"2\.xml.*too large"):
         list(read_collection(str(tmp_path / "01.tgz"), Intake()))
+    intake = Intake(skip_bad=True)
+    assert [d.doc_id for d in read_collection(str(tmp_path / "01.tgz"), intake)] == ["3"]
+    assert len(intake.skipped) == 1

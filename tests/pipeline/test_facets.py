@@ -29,6 +29,13 @@ def test_values_are_counted() -> None:
     ]
 
 
+def test_only_dates_are_counted_by_year() -> None:
+    """An ISSN begins like one."""
+    many = [Document(str(n), {"issn": "0028-0836" if n else "2024-05-01T10:00"}) for n in range(3)]
+    (facet,) = count_facets(many, ("issn",))
+    assert facet.values == (("0028-0836", 2), ("2024*", 1))
+
+
 def test_values_that_are_left_out_are_counted() -> None:
     many = [Document(str(n), {"type": f"t{max(0, n - 1):02}"}) for n in range(16)]
     (facet,) = count_facets(many, ("type",))

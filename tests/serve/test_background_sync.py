@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from birchbark.collection.files import folder as folder_module
 from birchbark.collection.files import folder_state
 from birchbark.collection.files.folder_state import FolderSource
-from birchbark.errors import InputError, UnreadableError
+from birchbark.errors import ArtifactError, InputError, UnreadableError
 from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
 from birchbark.pipeline.searcher import Searcher
@@ -283,3 +283,28 @@ def test_what_could_not_be_read_is_tried_again(
         f"{folder}: 1 document new, 0 changed, 0 deleted",
     ]
     assert client.post("/search", json={"query": "bees dance"}).json()["hits"]
+
+
+def test_what_an_earlier_sync_could_not_finish_is_done(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though no file has changed since; it is tried until it succeeds."""
+    index, done = tmp_path / "index", list[int]()
+    empty_folder_index(FolderSource((str(folder),)), index)
+    sync = BackgroundSync(index, [folder], print)
+    outcomes = iter([ArtifactError("another process is writing"), True, True])
+
+    def outcome(self: BackgroundSync) -> bool:
+        result = next(outcomes)
+        done.append(1)
+        if isinstance(result, Exception):
+            raise result
+        return True
+
+    monkeypatch.setattr(BackgroundSync, "_sync", outcome)
+    monkeypatch.setattr(background_sync, "folder_has_changed", lambda *_, **__: False)
+    with pytest.raises(ArtifactError):
+        sync._work()
+    for _ in range(3):
+        sync._work()
+    assert len(done) == 2

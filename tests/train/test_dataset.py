@@ -376,6 +376,11 @@ def test_held_out_queries_are_used_by_no_data_set(tmp_path: Path) -> None:
         used({**fold, "fold": 3})
     with pytest.raises(InputError, match="fold"):
         used({"queries": "test.tsv", "folds": "folds.json"})
+    lines = (tmp_path / "test.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "test.tsv").write_text("".join(lines[:-1]))
+    with pytest.raises(InputError, match=r"test\.tsv: queries of fold \d are missing: found no"):
+        for number in (1, 2):
+            used({**fold, "fold": number})
     with pytest.raises(InputError, match=r"absent.tsv"):
         used({"queries": "absent.tsv"})
     others = "".join(f"q{number}\tother {number}\n" for number in range(6))

@@ -16,6 +16,7 @@ from tiny_trainings import prepare, some_pairs, write_pairs
 from birchbark.checkpoint import export as export_module
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.errors import ArtifactError, BirchbarkError, InputError, TrainingError
+from birchbark.pairs.holdout import held_out_queries
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import training_state as state_module
@@ -81,6 +82,16 @@ def test_bad_pairs_can_be_skipped(tmp_path: Path) -> None:
             "patience needs held-out queries",
         ),
         ({"lists": {"each": "query", "texts": 2}, "data__files": ["one.tsv"]}, "words: no lists"),
+        (
+            {
+                "validation": {"measure": "loss"},
+                "data__files": ["held.tsv"],
+                "objective": {"kind": "ranknet"},
+                "lists": {"each": "query"},
+                "data__validation": 0.5,
+            },
+            "no held-out list has a loss",
+        ),
     ],
 )
 def test_impossible_trainings_are_refused(
@@ -89,6 +100,21 @@ def test_impossible_trainings_are_refused(
     """They are refused before the first step."""
     monkeypatch.setattr(Learner, "step", lambda *_: pytest.fail("a step was taken"))
     write_pairs(tmp_path / "one.tsv", [Pair(f"q{n}", f"birch {n}", "d", "x", 1) for n in range(9)])
+    held = held_out_queries({f"birch {n}" for n in range(9)}, 0.5)
+    write_pairs(
+        tmp_path / "held.tsv",
+        [
+            Pair(
+                f"q{n}",
+                f"birch {n}",
+                f"d{grade}",
+                f"x {grade}",
+                max(grade, int(f"birch {n}" in held)),
+            )
+            for n in range(9)
+            for grade in range(2)
+        ],
+    )
     refused(InputError, message, tmp_path, **changes)
 
 

@@ -7,12 +7,13 @@ any_retriever % 100 >> text_loader >> BirchbarkReranker()
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from birchbark import defaults
 from birchbark.adapters.extras import extra
@@ -156,11 +157,11 @@ def _with_copies(hits: Iterable[Hit]) -> Iterator[tuple[str, float]]:
     Scores fall, so that they give the order of the hits: those of several stages, and of documents
     that were not re-ranked, can be higher than those above them.
     """
-    lowest = math.inf
+    lowest, least = np.float32(np.inf), np.float32(-np.inf)  # in which tools compare them
     for hit in hits:
         for doc_id in (hit.document.doc_id, *hit.copies):
-            lowest = min(hit.score, math.nextafter(lowest, -math.inf))
-            yield doc_id, lowest
+            lowest = min(score := np.float32(hit.score), np.nextafter(lowest, least))
+            yield doc_id, hit.score if lowest == score else float(lowest)
 
 
 class BirchbarkReranker(pt.Transformer):

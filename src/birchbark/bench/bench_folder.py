@@ -1,8 +1,9 @@
 """What does a bench have on disk? Questions, runs, judgments and the report.
 
     NAME.bench/
-      bench.json        what each run was made from, with the words of each question and the time
-                        that it took; and the words of each question that was judged
+      bench.json        what each run was made from and its checksum, with the words of each
+                        question and the time that it took; the words of each question that was
+                        judged; and how many questions were to be drafted
       questions.tsv     id TAB text; people may edit it
       drafted.qrels     the document whose words each drafted question has
       runs/SYSTEM.run   a run in TREC format for each system
@@ -114,7 +115,7 @@ class BenchFolder:
 
     @property
     def count(self) -> int:
-        """The number of questions, or of those that were to be drafted if there were too few."""
+        """How many questions were to be drafted, or else how many there are."""
         count: int = self._state.get("count", len(self.questions))
         return count
 
@@ -124,8 +125,7 @@ class BenchFolder:
         count: how many were to be drafted.
         """
         drafted = list(drafted)
-        if len(drafted) < count:
-            self._store(count=count)
+        self._store(count=count)
         _write_grades(
             self.path / "drafted.qrels", {d.query.query_id: {d.doc_id: 1} for d in drafted}
         )

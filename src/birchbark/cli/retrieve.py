@@ -135,8 +135,8 @@ def command(
         report_cut_queries(sum(engine.cut_tokens(query.text) for query in topics))
     if isinstance(engine, IndexEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
-    elif weighted or any(query.weights for query in topics):
-        raise InputError("queries with weights have no text, which matching by vectors requires")
+    elif weighted or any(query.weights for query in every):
+        raise InputError("weights of queries have no effect where vectors match")
     else:
         rankings, lines = _rank_by_vectors(engine, topics, depth, bool(report))
     run = Run(rankings, tag or engine.name)

@@ -70,7 +70,12 @@ def _members(path: Path, open_file: OpenFile, intake: Intake) -> Iterator[tuple[
             for member in archive:
                 stream = archive.extractfile(member) if member.isfile() else None
                 if stream and member.name.lower().endswith(".xml"):
-                    yield f"{path}: {member.name}", read_limited(stream, path / member.name)
+                    try:
+                        raw = read_limited(stream, path / member.name)
+                    except InputError as error:
+                        intake.bad(error)
+                        continue
+                    yield f"{path}: {member.name}", raw
                 elif not member.isdir():
                     intake.note("file of another type, or link, in an archive not read")
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:

@@ -36,7 +36,7 @@ def choose_by_fold(
 
     values: (weightings, queries), queries in the order of `query_ids`. Means are rounded to 12
     decimals; ties go to the first weighting. Raises InputError unless every query is in exactly
-    one fold, and for a fold beside which there are no queries.
+    one fold, and if all queries are in one.
     """
     fold_of = {query_id: number for number, fold in enumerate(folds) for query_id in fold}
     if len(fold_of) < sum(map(len, folds)) or set(query_ids) - set(fold_of):

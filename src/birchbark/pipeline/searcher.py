@@ -335,7 +335,7 @@ class Searcher:
         """
         snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
         parsed = _parsed(snapshot, query)
-        engine = self._quick(snapshot, snapshot.engine, parsed, filters)
+        engine = self._quick(snapshot, snapshot.engine, parsed, filters, on_batch)
         by_terms = bool(len(engine.rank(parsed.words, 1)))
         return search_notes(
             snapshot.index,
@@ -385,7 +385,8 @@ class Searcher:
         All segments have the same weight; the segment with the highest score comes first. At most
         256 are scored, those that contain most of the query's terms; of a document of more than
         10,000 characters, they are from the five parts of it that contain most of them. The best
-        20 are marked, as those of a search are.
+        20 are marked, as those of a search are. A model of whole documents (PARADE) reads all, and
+        their weights are its own.
 
         Args:
             doc_id: The document's id.
@@ -395,8 +396,8 @@ class Searcher:
                 nothing by default.
 
         Returns:
-            The document as a hit, whose `score` is the mean of the segment scores, and how much of
-            the document was scored.
+            The document as a hit, whose `score` is the mean of the segment scores, or that of a
+            model of whole documents, and how much of the document was scored.
 
         Raises:
             InputError: The document is unknown, the query is too long, or there is no ranker.

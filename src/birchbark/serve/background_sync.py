@@ -44,7 +44,7 @@ class BackgroundSync(BackgroundThread):
         self._newer, self._newer_lock = set[str](), Lock()  # ids that requests have changed
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
-        self._is_first = True  # which completes what an earlier process could not
+        self._has_ended_early = True  # the last sync, perhaps, which another process may have begun
 
     def start_with(self, change: Change) -> None:
         """Start the thread. change: see `sync_folder`."""
@@ -70,11 +70,14 @@ class BackgroundSync(BackgroundThread):
         start = time.monotonic()
         try:
             retry = start >= self._retry_when
-            changed = self._is_first or folder_has_changed(self._index, self._folders, retry=retry)
-            self._is_first = False
+            changed = self._has_ended_early or folder_has_changed(
+                self._index, self._folders, retry=retry
+            )
             seconds = time.monotonic() - start
-            if changed and not self._sync():
-                seconds = time.monotonic() - start
+            if changed:
+                self._has_ended_early = True
+                seconds = seconds if self._sync() else time.monotonic() - start
+                self._has_ended_early = False
         finally:
             with self._newer_lock:
                 self.reading = None

@@ -53,22 +53,27 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(BirchbarkError, _birchbark_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(OSError, _system_error)
-    app.add_exception_handler(Exception, _unexpected_error)
+    app.add_exception_handler(OSError, _other_error)
+    app.add_exception_handler(Exception, _other_error)
 
 
-async def answer_error(request: Request, error: Exception) -> JSONResponse:
-    """Return the response that tells of an error; what the client cannot mend is logged."""
+def reported(request: Request, error: Exception) -> tuple[int, str]:
+    """Return the status and the message that tell of an error; log what clients cannot mend.
+
+    The status is 507 for a full or read-only disk, and 503 for what else the system refuses.
+    """
+    place = f"{request.method} {printable(request.url.path)}"
     if isinstance(error, BirchbarkError):
-        return await _birchbark_error(request, error)
-    return await (_system_error if isinstance(error, OSError) else _unexpected_error)(
-        request, error
-    )
-
-
-def _status_of(error: BirchbarkError) -> int:
-    """Return the HTTP status that reports an error."""
-    return next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
+        status = next((s for kind, s in STATUS.items() if isinstance(error, kind)), 500)
+        if status >= 500 and not isinstance(error, BusyError | DeadlineError):
+            LOG.error("%s: %s", place, error)
+        return status, error_message(error)
+    if isinstance(error, OSError) and not is_damage(error):
+        LOG.error("%s: %s", place, error)
+        status = 507 if error.errno in FULL else 503
+        return status, f"the service's operating system reported an error: {error.strerror}"
+    LOG.error("%s", place, exc_info=error)
+    return 500, "internal error; see the service's log"
 
 
 def error_message(error: BirchbarkError) -> str:
@@ -78,10 +83,12 @@ def error_message(error: BirchbarkError) -> str:
 
 async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, BirchbarkError)
-    status = _status_of(error)
-    if status >= 500 and not isinstance(error, BusyError | DeadlineError):
-        LOG.error("%s %s: %s", request.method, printable(request.url.path), error)
-    return error_response(status, error_message(error), what=error.what, **_parts(error))
+    status, message = reported(request, error)
+    return error_response(status, message, what=error.what, **_parts(error))
+
+
+async def _other_error(request: Request, error: Exception) -> JSONResponse:
+    return error_response(*reported(request, error))
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
@@ -111,23 +118,6 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     response = error_response(error.status_code, message)
     response.headers.update(error.headers or {})
     return response
-
-
-async def _system_error(request: Request, error: Exception) -> JSONResponse:
-    """Report what the operating system refuses: 507 on a full or read-only disk, else 503."""
-    assert isinstance(error, OSError)
-    if is_damage(error):
-        return await _unexpected_error(request, error)
-    LOG.error("%s %s: %s", request.method, printable(request.url.path), error)
-    status = 507 if error.errno in FULL else 503
-    return error_response(
-        status, f"the service's operating system reported an error: {error.strerror}"
-    )
-
-
-async def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
-    LOG.error("%s %s", request.method, printable(request.url.path), exc_info=error)
-    return error_response(500, "internal error; see the service's log")
 
 
 def _parts(error: BirchbarkError) -> dict[str, str]:

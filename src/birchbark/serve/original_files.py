@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import mimetypes
 import os
 from collections.abc import Sequence
@@ -16,13 +15,15 @@ from starlette.types import Receive, Scope, Send
 
 from birchbark.collection.file_readers.file import File
 from birchbark.collection.file_readers.file_types import HTML, file_type
-from birchbark.collection.file_readers.text_encoding import declared_encoding
+from birchbark.collection.file_readers.text_encoding import as_utf8, declared_encoding
 from birchbark.collection.files.folder_state import FolderSource
+from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import decompressed
 from birchbark.errors import InputError
 from birchbark.index.shards import read_manifest
 from birchbark.pipeline.upkeep.folder_index import folder_state
 
+NOT_ASCII = bytes(range(128, 256))
 SAMPLE = 65_536  # bytes at the beginning of a file that tell whether it is text
 # Scripts of a shown file do not run, and it loads nothing. Browsers show PDF only without sandbox.
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -143,12 +144,11 @@ def send_file(file: OriginalFile) -> FileResponse:
 
 
 def _charset(sample: bytes, kind: str) -> str:
-    """Return what the type of a text says of its encoding; nothing if a page declares one."""
-    if kind == "text/html" and declared_encoding(sample):
+    """Return what the type of a text says of its encoding; nothing if the browser is to find it.
+
+    It does so if a page declares one, and for text that is not, or hardly, in UTF-8.
+    """
+    if sample.isascii() and kind == "text/html" and declared_encoding(sample):
         return ""
-    try:
-        is_whole = len(sample) < SAMPLE  # otherwise it may end within a character
-        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole)
-    except UnicodeDecodeError:
-        return "; charset=windows-1252"
-    return "; charset=utf-8"
+    whole = sample if len(sample) < SAMPLE else sample.rstrip(NOT_ASCII)  # no part of a character
+    return "" if as_utf8(whole, Intake()) is None else "; charset=utf-8"

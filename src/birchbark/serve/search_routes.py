@@ -5,7 +5,6 @@ The docstrings of the routes appear in /openapi.json.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from birchbark.records import Document
 from birchbark.retrieve.filters import parse_filters
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
-from birchbark.serve.error_responses import ERROR_STATUSES, answer_error
+from birchbark.serve.error_responses import ERROR_STATUSES, reported
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.serve.original_files import send_file
 from birchbark.serve.schemas import (
@@ -140,10 +139,8 @@ def search_routes(service: Service) -> APIRouter:
                 yield ServerSentEvent(event="answer", data=answer)
             yield ServerSentEvent(event="done", data={})
         except Exception as error:  # the status has been sent
-            response = await answer_error(request, error)
-            message = json.loads(bytes(response.body))["message"]
-            data = {"message": message, "status": response.status_code}
-            yield ServerSentEvent(event="error", data=data)
+            status, message = reported(request, error)
+            yield ServerSentEvent(event="error", data={"message": message, "status": status})
 
     @routes.get("/documents/{doc_id:path}", tags=["documents"])
     async def document(

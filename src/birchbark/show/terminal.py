@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from birchbark import defaults
-from birchbark.records import Document, Places
+from birchbark.records import Places
 from birchbark.show.plural import plural
 from birchbark.show.printable import printable
 
@@ -166,8 +166,9 @@ def show_hits(
         if hit.copies:
             copies = ", ".join(map(_line, hit.copies))
             out.print(Text(f"    also in {copies}", "dim"))
+        places = Places(hit.document)
         for evidence in hit.segments[:MAX_SEGMENTS]:
-            line = _evidence_line(hit.document, evidence, out.width)
+            line = _evidence_line(places, evidence, out.width)
             out.print(line, no_wrap=True, overflow="ellipsis")
         if more := len(hit.segments[MAX_SEGMENTS:]):
             out.print(Text(f"    and {more} more", style="dim"))
@@ -199,10 +200,9 @@ def _heading(rank: int, hit: Hit, models: Sequence[str], file: Path | None) -> T
     return heading
 
 
-def _evidence_line(document: Document, evidence: Evidence, width: int) -> Text:
+def _evidence_line(places: Places, evidence: Evidence, width: int) -> Text:
     line = Text(f"    {evidence.score:.3f} × {evidence.weight:.2f}  ")
     line.stylize("green")
-    places = Places(document)
     if page := places.page(evidence.begin):
         line.append(f"p. {page}: ", "dim")
     elif number := places.line(evidence.begin):

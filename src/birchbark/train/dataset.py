@@ -16,6 +16,7 @@ from birchbark.artifact import files_in
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.collection.data_files import KnownFiles, data_path
 from birchbark.collection.folds import read_folds
+from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError
@@ -200,7 +201,12 @@ def _prepare(
 
 
 def _names(path: Path) -> list[str]:
-    """Return what decides how a file is read: its suffixes; of a folder, the names of its files."""
+    """Return what decides how a file is read: its suffixes; of a folder, the names of its files.
+
+    Of `ir_datasets:ID`, return that itself.
+    """
+    if dataset_id(path):
+        return [str(path)]
     if path.is_dir():
         return [file.relative_to(path).as_posix() for file in files_in(path)]
     return path.suffixes

@@ -147,7 +147,8 @@ def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationS
     """Raise InputError, before training starts, if validation cannot work.
 
     It cannot work if the measure is unknown, if a data set has no held-out query with a relevant
-    text, or none whose loss is the measure, or if patience is set without held-out queries.
+    text or, with the measure `loss`, no held-out list that has one, or if patience is set without
+    held-out queries.
     """
     if settings.measure not in (LOSS, LOG_LIKELIHOOD):
         check_averaged((settings.measure,))

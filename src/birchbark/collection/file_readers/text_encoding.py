@@ -54,7 +54,7 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
         text = decode_as_declared(raw, declared_encoding(raw))
     if text is None and intake.encoding == defaults.ENCODING:
         wide = _may_be_utf16(raw)
-        text = None if wide else _as_utf8(raw, intake)
+        text = None if wide else as_utf8(raw, intake)
         if text is None and (wide or b"\0" not in raw):
             text = _by_detection(raw, intake)
     recoded = raw if text is None else text.encode(errors="surrogatepass")
@@ -128,7 +128,7 @@ def _may_be_utf16(raw: bytes) -> bool:
     return 8 * controls >= len(raw) or 4 * printable < 3 * len(raw)
 
 
-def _as_utf8(raw: bytes, intake: Intake) -> str | None:
+def as_utf8(raw: bytes, intake: Intake) -> str | None:
     """Return the text of a file in UTF-8, with a few bytes in Windows-1252, as from another file.
 
     None if it has more such bytes than characters in UTF-8 that ASCII lacks. Of those, four beside

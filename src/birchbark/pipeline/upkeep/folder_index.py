@@ -169,12 +169,22 @@ def _sync(
             )
     deleted = changes.deleted()
     origin = NewOrigin(FolderState(source, changes.files).as_json(), replaces)
-    if documents or deleted or STATIC in Index(directory).missing_rows():
+    if documents or deleted or _lacks_static_vectors(directory):
         added = added.plus(change(Changes(documents, deleted, origin)))
     elif origin.text != known.text:
         with open_writer(directory) as writer:
             writer.set_origin(origin)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
+
+
+def _lacks_static_vectors(directory: Path) -> bool:
+    """Return whether documents lack static vectors that an index has of others."""
+    index = Index(directory)
+    try:
+        static = index.attachment(STATIC)
+    except ArtifactError:  # damaged, which searches report
+        return False
+    return static is not None and any(len(static.missing(n)) for n in range(len(index.parts)))
 
 
 def check_folders(directory: Path, folders: Sequence[Path]) -> None:

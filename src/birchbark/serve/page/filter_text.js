@@ -1,7 +1,7 @@
 // How are filters written for people? The service's syntax is described in retrieve/filters.py.
 
 const NAMES = { path: "Folder", folder: "Folder", modified: "Date" };
-const PART = /"(?:[^"]|"")*"(?=\||$)|[^|]+/g;
+const PART = /"(?:[^"]|"")*"\*?(?=\||$)|[^|]+/g;
 const DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 
 export const fieldName = name => NAMES[name] ?? name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
@@ -11,7 +11,7 @@ export const alternatives = filter => filter.startsWith("!") ? [filter] : filter
 
 export function filterText(filter) {
   if (filter.startsWith("!")) return `not ${alternatives(filter.slice(1)).map(filterText).join(" or ")}`;
-  if (filter.startsWith('"')) return filter.slice(1, -1).replaceAll('""', '"');
+  if (filter.startsWith('"')) return filter.replace(/\/?\*$/, "").slice(1, -1).replaceAll('""', '"');
   const range = filter.match(/^(.*?)\.\.(.*)$/);
   if (!range) return filter.replace(/\/?\*$/, "");
   const [from, to] = range.slice(1).map(dateText);
