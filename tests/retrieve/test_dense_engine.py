@@ -240,7 +240,7 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
     )
     for options, message in (
         (["--first-stage", "dense", "--rm3"], "rm3 has no effect with model dense"),
-        (["--first-stage", "dense", "--weighted"], "--weighted queries have no text"),
+        (["--first-stage", "dense", "--weighted"], "weights of queries have no effect"),
         (["--match", "near"], "unknown match 'near'"),
     ):
         with pytest.raises(InputError, match=message):

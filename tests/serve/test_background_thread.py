@@ -110,7 +110,7 @@ def test_people_learn_of_it(index_directory: Path, monkeypatch: pytest.MonkeyPat
     def broken(*arguments: Any, **options: Any) -> bool:
         raise RecursionError
 
-    monkeypatch.setattr(background_sync, "folder_has_changed", broken)
+    monkeypatch.setattr(BackgroundSync, "_sync", broken)
     sync = BackgroundSync(index_directory, [index_directory], lambda message: None)
     service = Service(Searcher(index_directory, Ranker(WordScorer())), sync=sync)
     with TestClient(application(service, key="k")) as client:
@@ -121,6 +121,7 @@ def test_people_learn_of_it(index_directory: Path, monkeypatch: pytest.MonkeyPat
         sample = 'birchbark_background_failures{work="sync"} '
         (line,) = (x for x in client.get("/metrics").text.splitlines() if x.startswith(sample))
         assert float(line.removeprefix(sample)) >= REPORTED_FAILURES
+        monkeypatch.setattr(BackgroundSync, "_sync", lambda self: True)
         monkeypatch.setattr(background_sync, "folder_has_changed", lambda *_, **__: False)
         wait_for(lambda: not sync.failing)
         assert client.get("/readyz").json() == {"status": "ready", "failing": []}

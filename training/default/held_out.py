@@ -2,7 +2,7 @@
 
 DATA is the data root, OUT will be another with the same folders and the collections in `held-out`:
 
-- of five sets of people's questions, 200 of those that pool.sh leaves out, among the passages of
+- of five sets of people's questions, 100 of those that pool.sh leaves out, among the passages of
   the set. Other questions on the same passages were learnt from;
 - the questions of WikiQA's test part that have an answer, among all sentences of that part.
 
@@ -25,7 +25,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.pairs.read import read_pairs
 
 EVERY = {"faq": 2, "medquad": 3, "shifts-wiki": 4, "stackfaq": 4, "squad": 5}  # as in pool.sh
-COUNT = 200  # questions of each set
+COUNT = 100  # questions of each set
 PAIRS = (  # and other queries from which the cross-encoder learns
     "wikiqa/train.tsv",
     "selqa/dev.tsv",
