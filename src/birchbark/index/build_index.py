@@ -162,11 +162,16 @@ def build_index(
         )
         if not count and documents is not None:
             raise InputError("no documents to index")
-        with open_writer(scratch) as writer:
-            finish(writer)
+        _finish(scratch, finish)
         if not HAS_FOLDER_HANDLES:  # the system replaces no folder in which a file is open
             stack.close()
     return Index(directory)
+
+
+def _finish(directory: Path, finish: Callable[[Writer], object]) -> None:
+    """Call `finish` with a writer, none of whose files is open when this returns."""
+    with open_writer(directory) as writer:
+        finish(writer)
 
 
 def _build(documents: Iterable[Document], directory: Path, part_tokens: int) -> int:
