@@ -119,7 +119,7 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
         raise InputError(f"the difference is no {part}", found=f"{mean} {bounds}")
     if part == "p":
         p = difference.corrected_p
-        return None if p is None else (p, format_p(p))
+        return 1.0 if p is None else p, format_p(p)
     texts = {"difference": f"{mean} {bounds}", "bounds": bounds}
     return (-1 if part == "loss" else 1) * difference.mean, texts.get(part, mean[1:])
 

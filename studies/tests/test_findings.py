@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ TABLES = (
 def test_a_reference_is_written_as_its_table_shows_it(reference: str, value: str) -> None:
     """A cell, one of its parts, a difference of two, or one over several cells."""
     assert fill_in(f"A {{{reference}}}, b\n", TABLES, "x.toml") == f"A {value}, b\n"
+
+
+def test_an_undefined_p_is_written_as_such() -> None:
+    """The findings are not lost for it; it is no smaller than others."""
+    cells = [Cell(0.5, None, replace(UP, corrected_p=p)) for p in (None, 0.02)]
+    rows = tuple(Row(f"r{number}", (cell,)) for number, cell in enumerate(cells))
+    table = Table("s", "S", "", (Column("AP", Style.MEASURE),), (Group("News", rows),))
+    assert fill_in("{s / News / r0 / AP / p}", [table], "x.toml") == "p undefined"
+    assert fill_in("{min s / News / * / AP / p}", [table], "x.toml") == "p = .020"
 
 
 @pytest.mark.parametrize(
