@@ -11,7 +11,7 @@ export const alternatives = filter => filter.startsWith("!") ? [filter] : filter
 
 export function filterText(filter) {
   if (filter.startsWith("!")) return `not ${alternatives(filter.slice(1)).map(filterText).join(" or ")}`;
-  if (filter.startsWith('"')) return filter.replace(/\/?\*$/, "").slice(1, -1).replaceAll('""', '"');
+  if (filter.startsWith('"')) return filter.replace(/\*$/, "").slice(1, -1).replaceAll('""', '"');
   const range = filter.match(/^(.*?)\.\.(.*)$/);
   if (!range) return filter.replace(/\/?\*$/, "");
   const [from, to] = range.slice(1).map(dateText);
