@@ -27,6 +27,10 @@ from birchbark.records import Document, Float32s, Ids
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 
+# With a process per core, more threads than one in each would wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("birchbark", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("birchbark")
 
