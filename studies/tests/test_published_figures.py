@@ -44,7 +44,7 @@ def tables_of(source: str) -> list[str]:
     """Return the names of a source's tables in its paper: `tables 5.2 to 5.4` are three."""
     if source in TABLES_OF:
         return TABLES_OF[source]
-    found = re.search(r"(table|figure)s? (A?[\d.]*\d)(?: (to|and) ([\d.]*\d))?", source)
+    found = re.search(r"(table|figure|section)s? (A?[\d.]*\d)(?: (to|and) ([\d.]*\d))?", source)
     assert found, source
     kind, first, joined, last = found.groups()
     if joined != "to":
