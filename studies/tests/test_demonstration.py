@@ -37,8 +37,9 @@ def test_stand_ins_are_demonstrations(path: Path) -> None:
     ("name", "larger", "size"),
     [
         ("birch-core17", False, "12,800 texts; in the thesis on 12.8 million"),  # QA, then MB
-        ("birch-time", False, "25,600 texts and all of DL21; in the thesis"),
-        ("uva-relemb", False, "3,600 texts and all of Bing; in the paper"),
+        ("birch-time", False, "12,800 texts; in the thesis"),
+        ("uva-relemb", False, "22,800 texts; in the paper"),
+        ("cord-adaptation", False, "8,400 texts and all of titles; the report"),
         ("passages-settings", True, "336,000 texts; in the thesis on 630,000"),
     ],
 )
