@@ -177,7 +177,7 @@ ranker_options = option_group(
         help="Arithmetic of BERT. int8 (on the CPU), bf16 and fp16 (on a GPU) are faster, with "
         "scores close to fp32 (see birchbark model check). With int8 and read_segments=all, fp32 "
         f"rescores the top segments of the {defaults.RESCORE_DEPTH} best documents. auto: in "
-        "search, serve and mcp, int8 for the bundled models if the processor has VNNI "
+        "search, serve, mcp and bench, int8 for the bundled models if the processor has VNNI "
         "instructions; otherwise fp32.",
     ),
     ranker_file_options,

@@ -2,8 +2,8 @@
 
 Stored token ids save splitting and tokenising, and change no score. Stored vectors save running
 BERT; they are rounded to 16 or 8 bits, those of tokens (late interaction) to 8 or 4. For documents
-without stored vectors, vectors are computed when they are needed and rounded in the same way, so
-that scores are comparable.
+without stored vectors, vectors are computed when they are needed and rounded in the same way
+(unless an int8 copy of the embedding computes them), so that scores are comparable.
 """
 
 from __future__ import annotations
