@@ -13,6 +13,7 @@ from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.errors import CheckpointError
 from birchbark.score.channel_ranges import STORED, channel_maxima, store_channel_maxima
+from birchbark.score.load_scorer import load_scorer
 
 Bert = Callable[..., Path]
 
@@ -40,6 +41,18 @@ def test_stored_values_are_used_for_their_weights(bert: Bert) -> None:
     save_file({name: 2 * value for name, value in load_file(weights).items()}, weights)
     changed = channel_maxima(checkpoint)
     assert not all(np.array_equal(changed[name], computed[name]) for name in changed)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "tokens"])
+def test_another_pooling_has_values_of_its_own(bert: Bert, pooling: str) -> None:
+    """A cross-encoder computes its last layer for [CLS] alone, and joins other layers."""
+    directory = bert(layers=2, labels=1)
+    store_channel_maxima(Checkpoint.open(directory))
+    scorers = [load_scorer(directory, pooling=pooling, precision="int8")]
+    (directory / STORED).unlink()
+    scorers += [load_scorer(directory, pooling=pooling, precision="int8")]
+    with_file, without = (s.score("bee dance", [np.array([5, 6, 7], np.int32)]) for s in scorers)
+    assert np.array_equal(with_file, without)
 
 
 def test_a_damaged_file_is_told(bert: Bert) -> None:

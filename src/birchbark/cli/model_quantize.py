@@ -41,7 +41,7 @@ def quantize_command(model: str, bits: str, target: Path, replace: bool) -> None
     with progress("quantising"):
         quantize_model(source, int(bits), target, replace=replace)
         written = open_any_head(target)
-        if int(bits) == 8 and not written.family.static:
+        if int(bits) == 8 and not written.family.static and not written.pooling:
             store_channel_maxima(written)
     before, after = (open_any_head(path).bytes for path in (source, target))
     notify(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")

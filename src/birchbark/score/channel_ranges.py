@@ -5,17 +5,20 @@ Random tokens therefore suffice to find these channels: real text gave no better
 (docs/explanation/int8.md), and a checkpoint contains no text.
 
 To find them takes a third of a second, so a model may bring the result along, in a file that
-`birchbark model quantize` writes. It is not used for other weights than those that it was made of.
+`birchbark model quantize` writes. It is not used for other weights than those that it was made of,
+nor with another pooling than the model's own, which computes other layers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from birchbark.artifact import fingerprint
 from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.shards import weight_files
 from birchbark.errors import CheckpointError
 from birchbark.score.graph import build_graph
@@ -26,9 +29,13 @@ INPUTS, LENGTH, SEED = 16, 40, 0
 STORED, MADE_OF = "channel_maxima.safetensors", "weights"  # file, and its key for their hash
 
 
-def channel_maxima(checkpoint: Checkpoint) -> dict[str, Floats]:
-    """Return linear layer → largest |x| in each input channel, float32 (inner,)."""
-    return _stored(checkpoint) or _computed(checkpoint)
+def channel_maxima(checkpoint: Checkpoint, poolings: Sequence[Pooling] = ()) -> dict[str, Floats]:
+    """Return linear layer → largest |x| in each input channel, float32 (inner,).
+
+    poolings: see build_graph.
+    """
+    stored = {} if checkpoint.pooling or poolings else _stored(checkpoint)
+    return stored or _computed(checkpoint, poolings)
 
 
 def store_channel_maxima(checkpoint: Checkpoint) -> None:
@@ -36,7 +43,7 @@ def store_channel_maxima(checkpoint: Checkpoint) -> None:
     from safetensors.numpy import save_file
 
     made_of = {MADE_OF: fingerprint(*weight_files(checkpoint.weights))}
-    save_file(_computed(checkpoint), checkpoint.directory / STORED, made_of)
+    save_file(_computed(checkpoint, ()), checkpoint.directory / STORED, made_of)
 
 
 def _stored(checkpoint: Checkpoint) -> dict[str, Floats]:
@@ -63,10 +70,10 @@ def _stored(checkpoint: Checkpoint) -> dict[str, Floats]:
     return stored if usable else {}
 
 
-def _computed(checkpoint: Checkpoint) -> dict[str, Floats]:
+def _computed(checkpoint: Checkpoint, poolings: Sequence[Pooling]) -> dict[str, Floats]:
     import onnx
 
-    graph, weights = build_graph(checkpoint)
+    graph, weights = build_graph(checkpoint, poolings=poolings)
     model = onnx.load_from_string(graph)
     linear = [n.input for n in model.graph.node if n.op_type == "MatMul" and n.input[1] in weights]
     if not linear:  # embeddings alone (layer 0)

@@ -83,7 +83,7 @@ class OnnxSession:
                 remedy="use --device cuda; on the CPU, int8 is faster than fp32",
             )
         require_at_least("number of threads", threads, 1)
-        maxima = channel_maxima(checkpoint) if precision is Precision.INT8 else None
+        maxima = channel_maxima(checkpoint, poolings) if precision is Precision.INT8 else None
         graph, weights = build_graph(checkpoint, maxima, poolings)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
         self._weights = weights  # the runtime reads these arrays in place
