@@ -250,3 +250,33 @@ def test_evidence_reads_the_words(searcher: Searcher) -> None:
     """The evidence of an opened document is that for the words of the query."""
     plain = searcher.evidence("plain", "steam engine river")
     assert searcher.evidence("plain", '"steam engine" river -bees') == plain
+
+
+WITH_PATHS = {"contents": ("title", "text", "path"), "names": ("path",)}
+OF_PARTS = {"body": ("abstract", "conclusion")}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fields", "query"),
+    [
+        (Schema(fields=WITH_PATHS), {"path": "Annual report 2020.pdf"}, '"annual report"'),
+        (Schema(fields=OF_PARTS), {"conclusion": "An annual report."}, '"annual report"'),
+        (Schema(analyzer="turkish"), {"text": "İzmir'de IŞIK var"}, '"ışık var"'),
+        (Schema(analyzer="plain"), {"text": "Die Messe, İzmir Fuarı"}, '"izmir fuarı"'),
+    ],
+)
+def test_phrases_of_each_searched_field(
+    schema: Schema, fields: dict[str, str], query: str, tmp_path: Path
+) -> None:
+    """They are found, and left out, wherever the terms are, with the capitals of the language."""
+    built = build_index(
+        [Document("d", fields), Document("e", {"text": "x"})], tmp_path / "i", schema
+    )
+    for text, expected in ((query, {"d"}), (f"-{query}", {"e"})):
+        masks = allowed_documents(built, parse_query(text)).masks
+        allowed = {
+            part.doc_ids[number]
+            for part in built.parts
+            for number in np.flatnonzero(masks[part.name])
+        }
+        assert allowed == expected

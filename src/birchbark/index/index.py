@@ -150,6 +150,12 @@ class Index:
         return tuple(f for f in self._manifest.fields if f not in self.keywords)
 
     @property
+    def searched_fields(self) -> tuple[str, ...]:
+        """The document fields whose texts can be searched, each once; `fields` are made of them."""
+        sources = (source for name in self.fields for source in self._manifest.fields[name])
+        return tuple(dict.fromkeys(sources))
+
+    @property
     def changed(self) -> datetime:
         """When the index was last changed, in UTC."""
         modified = max((modified for _, modified in self._manifest_id or ()), default=0)

@@ -23,6 +23,7 @@ from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.retrieve.rank_terms import candidates
 from birchbark.retrieve.vector_search import filter_masks
 from birchbark.text.analyzer import PARTS, Analyzer, analyzer
+from birchbark.text.languages import lower
 from birchbark.text.normal_form import normal_form
 from birchbark.text.words import PIECE, pieces, words
 
@@ -52,7 +53,8 @@ class Phrase:
 
     def __init__(self, text: str, of_words: Analyzer) -> None:
         """text: has at least one word. of_words: see `_whole_words`."""
-        self.words, self.terms = words(_comparable(text)), set(of_words.terms(text))
+        self._language = of_words.name  # the rules of capitals are those of the terms
+        self.words, self.terms = words(self._comparable(text)), set(of_words.terms(text))
         self._distinct = set(self.words)
         self._sequence = f" {' '.join(self.words)} "
 
@@ -80,7 +82,7 @@ class Phrase:
         for piece in pieces(text, size):
             if compared and is_late():
                 return UNREAD
-            compared.append(_comparable(piece))
+            compared.append(self._comparable(piece))
             missing = {word for word in missing if word not in compared[-1]}
         if missing:  # much faster than splitting it
             return LACKS
@@ -94,9 +96,8 @@ class Phrase:
             before = found[max(0, len(found) - len(self.words) + 1) :]
         return LACKS
 
-
-def _comparable(text: str) -> str:
-    return normal_form(text).lower()
+    def _comparable(self, text: str) -> str:
+        return lower(normal_form(text), self._language)
 
 
 class KnownPhrases:
@@ -205,7 +206,7 @@ def _read(
         documents = _documents(index, part, np.flatnonzero(mask & (state == UNREAD)))
         while not is_late() and (found := next(documents, None)):
             number, document = found
-            state[number] = phrase.state_in(document, index.fields, is_late)
+            state[number] = phrase.state_in(document, index.searched_fields, is_late)
         late |= mask & (state == UNREAD)
         mask &= state != LACKS
 
