@@ -8,7 +8,7 @@ from collections.abc import Iterator
 _LINES = re.compile(r"[^\n]*\n?")
 _HASHES = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 _MARKS = re.compile(r"^ {0,3}#+|#+\s*$")
-_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _UNDERLINE = re.compile(r"([=\-~^*+#\"'`:.])\1{2,}")
 
 
@@ -22,15 +22,20 @@ def heading_starts(
     markdown, restructured_text: which of the two `text` may be; in Markdown alone, only = and -
     underline.
     """
-    previous, fenced = (begin, ""), False  # start and text of the previous line
+    previous = begin, ""  # start and text of the previous line
+    fence = ""  # the marks that began the code in which the line is
     for match in _LINES.finditer(text, begin):
         line = match[0].rstrip()
-        fence = markdown and bool(_FENCE.match(line))
-        fenced ^= fence
-        if not fenced and not fence and markdown and _HASHES.match(line):
+        if fence:
+            fence = "" if _ends(fence, line) else fence
+        elif markdown and _HASHES.match(line):
             yield match.start()
-        elif not fenced and not fence and _is_underline(line, previous[1], restructured_text):
+        elif markdown and line.startswith("```"):
+            fence = _fence(line)
+        elif _is_underline(line, previous[1], restructured_text):
             yield previous[0]
+        elif markdown:
+            fence = _fence(line)
         previous = match.start(), line
 
 
@@ -44,6 +49,18 @@ def heading_at(text: str, start: int) -> str:
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
     return " ".join(_MARKS.sub("", line).split())
+
+
+def _fence(line: str) -> str:
+    """Return the marks with which a line begins code; none if it does not."""
+    found = _FENCE.match(line)
+    return found[1] if found else ""
+
+
+def _ends(fence: str, line: str) -> bool:
+    """Return whether a line ends the code that these marks began."""
+    marks = line.strip()
+    return marks.startswith(fence) and not marks.strip(fence[0])
 
 
 def _is_underline(line: str, above: str, restructured_text: bool) -> bool:
