@@ -40,6 +40,20 @@ def test_missing_and_damaged_files_are_reported(index: Index, tmp_path: Path) ->
         Index(tmp_path / "i")
 
 
+def test_another_vocabulary_is_refused(tmp_path: Path) -> None:
+    """One that was cut would make known words unknown, in queries and in new documents."""
+    vocabulary = ("[UNK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklm"))
+    schema = Schema(analyzer="wordpiece", vocabulary=vocabulary)
+    folder = build_index(DOCUMENTS, tmp_path / "i", schema).directory
+    path = folder / "vocab.txt"
+    path.write_text("\n".join(path.read_text().split("\n")[:-3]))
+    with pytest.raises(ArtifactError, match=r"vocab\.txt: damaged vocabulary"):
+        rank_query(Index(folder), "bee")
+    path.unlink()
+    with pytest.raises(ArtifactError, match=r"damaged vocabulary"):
+        rank_query(Index(folder), "bee")
+
+
 def test_arrays_are_memory_mapped(index: Index) -> None:
     """An index may therefore be larger than memory."""
     part = index.parts[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from birchbark.errors import ArtifactError
@@ -42,3 +43,29 @@ def test_a_damaged_block_of_stored_fields_is_reported(index: Index, tmp_path: Pa
     blocks.write_bytes(b"\0" * blocks.stat().st_size)
     with pytest.raises(ArtifactError, match="block 0 is damaged"):
         Index(tmp_path / "i").documents(["canoe"])
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (1, "block 0 is damaged: it has another number of documents"),
+        (9, "the numbers of documents do not ascend"),
+        (None, "texts"),
+    ],
+)
+def test_damaged_starts_of_blocks_give_no_other_document(
+    number: int | None, message: str, tmp_path: Path
+) -> None:
+    """A block that begins with another document would return the text of its neighbour."""
+    documents = [Document(f"d{i}", {"text": f"word{i} " * 3_000}) for i in range(6)]
+    build_index(documents, tmp_path / "i")
+    path = next((tmp_path / "i").rglob("texts.starts.npy"))
+    starts = np.load(path)
+    assert starts[:, 1].tolist()[:2] == [0, 1]
+    if number is None:
+        starts[-1, 1] += 1
+    else:
+        starts[1, 1] += number
+    np.save(path, starts)
+    with pytest.raises(ArtifactError, match=message):
+        Index(tmp_path / "i").documents(["d0"])

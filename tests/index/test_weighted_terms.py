@@ -32,6 +32,7 @@ def test_weights_are_rounded_to_steps(text: str, steps: int, impacts: dict[str, 
         ('{"bee": NaN}', "invalid weight of term 'bee'.*from 0 to 10485, found nan"),
         ('{"bee": 10486}', "invalid weight of term 'bee'.*found 10486"),
         ('{"": 1}', "invalid weight of term ''"),
+        (r'{"bee\ud800": 1}', r"invalid weight of term 'bee\\ud800'"),
     ],
 )
 def test_invalid_weights_name_their_place(text: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from stored_vectors import (
@@ -84,6 +85,20 @@ def test_damage_is_reported(directory: Path) -> None:
     path.unlink()
     with pytest.raises(ArtifactError, match=r"damaged graph: .*No such file"):
         open_vectors(directory)
+
+
+def test_a_graph_that_a_writer_removes_is_no_damage(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may go while it is being opened; its rows are compared one by one then."""
+    make_graphs(directory)
+
+    def removed(path: Path) -> str:
+        rmtree(path.parent)
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(hnsw, "fingerprint", removed)
+    assert open_vectors(directory).graphs == {}
 
 
 def test_without_faiss(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.artifact import json_checksum, read_json, software_versions, write_json
+from birchbark.artifact import fingerprint, json_checksum, read_json, software_versions, write_json
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.weighted_terms import Impacts, parse_impacts
@@ -190,8 +190,17 @@ class Manifest:
         return {name: keyword() if name in self.keywords else default for name in self.fields}
 
     def load_analyzer(self, directory: Path) -> Analyzer:
-        """Return the analyzer of the searched fields, with the vocabulary stored in `directory`."""
+        """Return the analyzer of the searched fields, with the vocabulary stored in `directory`.
+
+        Raises ArtifactError if it is not the one that the index was built with.
+        """
         path = directory / VOCABULARY
+        if self.vocabulary and not (path.exists() and fingerprint(path) == self.vocabulary):
+            raise ArtifactError(
+                "damaged vocabulary: its checksum is wrong",
+                where=str(path),
+                remedy="build the index again",
+            )
         vocabulary = path.read_text("utf-8").split("\n") if path.exists() else None
         return analyzer(self.analyzer, vocabulary)
 

@@ -306,6 +306,7 @@ class Part:
         fields, terms = len(entry.fields), len(self.terms)
         expected = {
             "doc_ids": (len(self.doc_ids), entry.documents),
+            "texts": (len(self.stored_fields), entry.documents),
             "lengths": (self.lengths.shape, (fields, entry.documents)),
             "fields": (len(self.field_starts), fields + 1),
             "terms": (int(self.field_starts[-1]), terms),

@@ -66,10 +66,16 @@ class StoredFieldReader:
         """Map the files that StoredFieldWriter wrote under the name `path`."""
         self._path = path.with_suffix(".blocks")
         starts = map_array(path.with_suffix(".starts.npy"))
-        self._offsets, self._first = starts[:, 0].tolist(), starts[:, 1].tolist()
+        self._offsets: list[int] = starts[:, 0].tolist()
+        self._first: list[int] = starts[:, 1].tolist()
         self._bytes = memoryview(map_bytes(self._path))
         if self._offsets[-1] != len(self._bytes):
             raise ValueError(f"{self._path.name} does not have the length that its offsets imply")
+        if self._first[0] or self._first != sorted(self._first):
+            raise ValueError("the numbers of documents do not ascend")
+
+    def __len__(self) -> int:
+        return self._first[-1]
 
     def take(self, numbers: Iterable[int]) -> dict[int, dict[str, str]]:
         """Return document number → fields for `numbers`; each block is decompressed once."""
@@ -91,10 +97,16 @@ class StoredFieldReader:
     def _block(self, block: int) -> list[bytes]:
         compressed = self._bytes[self._offsets[block] : self._offsets[block + 1]]
         try:
-            return isal_zlib.decompress(compressed).split(b"\n")
+            lines: list[bytes] = isal_zlib.decompress(compressed).split(b"\n")
         except isal_zlib.error as error:  # type: ignore[misc]
-            raise ArtifactError(
-                f"block {block} is damaged: {error}",
-                where=str(self._path),
-                remedy="build the index again",
-            ) from error
+            raise self._damaged(block, str(error)) from error
+        if len(lines) != self._first[block + 1] - self._first[block]:
+            raise self._damaged(block, "it has another number of documents")
+        return lines
+
+    def _damaged(self, block: int, reason: str) -> ArtifactError:
+        return ArtifactError(
+            f"block {block} is damaged: {reason}",
+            where=str(self._path),
+            remedy="build the index again",
+        )

@@ -44,7 +44,8 @@ def parse_impacts(text: str, steps: int, where: str) -> Impacts:
     impacts = {}
     for term, weight in weights.items():
         is_number = type(weight) in (int, float) and weight >= 0  # not NaN
-        if not is_number or not term or weight * steps > MAX_IMPACT:
+        is_text = term.isascii() or term == term.encode(errors="replace").decode()
+        if not is_number or not term or not is_text or weight * steps > MAX_IMPACT:
             raise InputError(
                 f"invalid weight of term {term[:60]!r}",
                 where=where,

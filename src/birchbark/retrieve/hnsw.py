@@ -72,9 +72,16 @@ def faiss_installed() -> bool:
 def open_graphs(attachment: Attachment) -> dict[Path, HnswGraph]:
     """Return folder of rows → graph, for each folder that has one; empty without faiss."""
     folders = [rows.path for rows in _row_folders(attachment)] if faiss_installed() else []
-    return {
-        folder: _open(_graph_folder(folder)) for folder in folders if _graph_folder(folder).is_dir()
-    }
+    graphs = dict[Path, HnswGraph]()
+    for folder in folders:
+        path = _graph_folder(folder)
+        if path.is_dir():
+            try:
+                graphs[folder] = _open(path)
+            except ArtifactError:
+                if path.is_dir():
+                    raise  # otherwise a writer has just removed it: the rows are read instead
+    return graphs
 
 
 def _open(folder: Path) -> HnswGraph:
