@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate import significance
 from birchbark.evaluate.measures import Results
 from birchbark.evaluate.significance import compare, mean_interval
 
@@ -169,6 +170,16 @@ def test_the_interval_is_that_of_the_bca_bootstrap() -> None:
         rng=np.random.default_rng(7),
     ).confidence_interval
     assert (found["AP"].low, found["AP"].high) == (expected.low, expected.high)
+
+
+def test_the_interval_does_not_depend_on_the_values_drawn_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many queries need no more memory than few."""
+    values = np.random.default_rng(3).uniform(size=50)
+    whole = mean_interval(values)
+    monkeypatch.setattr(significance, "MOST_DRAWN", 170)
+    assert mean_interval(values) == whole
 
 
 def test_a_constant_difference_is_its_own_interval() -> None:

@@ -14,6 +14,7 @@ from birchbark.errors import InputError, MissingPackageError
 from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
+MOST_DRAWN = 1_000_000  # values in memory at once
 CONFIDENCE = 0.95
 POWER = 0.8  # the probability with which a difference that is `detectable` would be significant
 NO_SPREAD = 1e-12  # values within a smaller range count as equal
@@ -169,6 +170,7 @@ def bootstrap_interval(
             confidence_level=CONFIDENCE,
             method="BCa",
             rng=np.random.default_rng(seed),
+            batch=max(1, MOST_DRAWN // len(values)),
             **options,
         )
         .confidence_interval
