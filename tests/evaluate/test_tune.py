@@ -188,7 +188,7 @@ def test_restricted_tuning_equals_tuning_the_subset() -> None:
 def test_steps_that_fit_into_1() -> None:
     """A step of 1 is the largest, and one that misses 1 by rounding alone fits."""
     assert [count_steps(step) for step in (1, 0.5, 0.1, 1 / 3, 1 / 49)] == [1, 2, 10, 3, 49]
-    for step in (1.5, 0.4, 0.1001, float("nan")):
+    for step in (1.5, 0.4, 0.1001, float("nan"), 1e-320):
         with pytest.raises(InputError, match="invalid step: expected 1 divided by a whole number"):
             count_steps(step)
 

@@ -25,6 +25,7 @@ def test_weighted_queries_round_trip(index: Index) -> None:
         rank_query(index, "birch river"),
     )
     assert dict(plain) == pytest.approx({d: 2 * s for d, s in halved})
+    assert parse_weighted("bee^1 wasp^1 bee^.5") == {"bee": 1.5, "wasp": 1}
     for bad in ("birch", "birch^", "^1", "birch^x"):
         with pytest.raises(InputError, match="not a weighted term"):
             parse_weighted(bad)

@@ -80,6 +80,13 @@ def test_a_passage_shows_the_first_term(words: list[str], width: int) -> None:
     assert "river" in bold
 
 
+def test_a_term_longer_than_the_line_is_shown() -> None:
+    """A passage may begin with an address that is a term of the query."""
+    address = "http://example.org/" + "moss" * 20
+    shown = _passage(f"{address} and some stone", ((0, len(address)),), 60)
+    assert shown.plain.startswith(address)
+
+
 def test_impossible_differences_are_not_detectable(capsys: pytest.CaptureFixture[str]) -> None:
     """Two queries could show only a difference larger than the measure's range."""
     qrels = Qrels({"1": {"a": 1}, "2": {"b": 1}})

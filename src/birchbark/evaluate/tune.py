@@ -119,7 +119,7 @@ def tune(
 
 def count_steps(step: float) -> int:
     """Return how many steps of size `step` fit into 1. InputError unless it is a whole number."""
-    steps = round(1 / step) if 0 < step <= 1 else 0
+    steps = round(1 / step) if 1e-9 <= step <= 1 else 0
     if not steps or abs(steps * step - 1) > 1e-9:
         raise InputError("invalid step", wanted="1 divided by a whole number", found=str(step))
     return steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from birchbark.errors import InputError
@@ -20,16 +20,17 @@ def query_terms(analyzer: Analyzer, text: str) -> dict[str, float]:
 def parse_weighted(text: str) -> dict[str, float]:
     """Parse index terms with weights: `term^weight`, separated by white space.
 
-    The terms are used as written, without analysis. Raises InputError for a word of another form.
+    The terms are used as written, without analysis; weights of a repeated term are added up. Raises
+    InputError for a word of another form.
     """
-    weights: dict[str, float] = {}
+    weights: defaultdict[str, float] = defaultdict(float)
     for word in text.split():
         match = _WEIGHTED_TERM.fullmatch(word)
         try:
-            weights[match[1] if match else ""] = float(match[2] if match else "")
+            weights[match[1] if match else ""] += float(match[2] if match else "")
         except ValueError:
             raise InputError("not a weighted term", found=word, wanted="term^weight") from None
-    return weights
+    return dict(weights)
 
 
 def format_weighted(weights: Mapping[str, float]) -> str:

@@ -224,8 +224,9 @@ def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:
         line.append(_line(text[start:end]), style="bold")
         done, first = end, len(line) if first is None else first
     if first is not None and marks and first > width:
-        begin = line.plain.find(" ", first - (marks[0][1] - marks[0][0]) - BEFORE_TERM) + 1
-        line = Text("… ") + line[begin:]
+        before = first - (marks[0][1] - marks[0][0]) - BEFORE_TERM
+        if before > 0:  # otherwise the term itself is longer than the line
+            line = Text("… ") + line[line.plain.find(" ", before) + 1 :]
     end = line.plain.rfind(" ", 0, width - 1)  # a word is not cut, unless there is no other
     return line[:end] + Text(" …") if len(line) > width and end > 0 else line
 

@@ -39,7 +39,8 @@ def fast_copy(model: str, load: LoadScorer) -> Scorer | None:
     """Return the int8 copy of an embedding that reads documents in its place; None if none does.
 
     One does if the model was compared in both, and this machine's processor is fast at int8.
-    Queries are embedded in float32 where vectors are stored. load: returns the scorer of a model by its name.
+    Queries are embedded in float32 where vectors are stored. load: returns the scorer of a model by
+    its name.
     """
     precision = fastest_precision() if model in defaults.INT8_EMBEDDINGS else Precision.FP32
     return None if precision is Precision.FP32 else load(model, precision=precision)
