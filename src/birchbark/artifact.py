@@ -152,7 +152,7 @@ def new_file(target: Path) -> Iterator[IO[str]]:
     open stream (/dev/stdout), the text is written to it directly.
     """
     stream = _OPEN_STREAM.fullmatch(str(target))
-    if stream or (target.exists() and not target.is_file()):
+    if is_stream(target):
         destination = os.dup(_descriptor(stream)) if stream else target
         with open(destination, "w", encoding="utf-8", newline="\n") as out:  # noqa: PTH123
             yield out
@@ -170,6 +170,11 @@ def new_file(target: Path) -> Iterator[IO[str]]:
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether what is written to `path` goes to a pipe, a device or an open stream."""
+    return bool(_OPEN_STREAM.fullmatch(str(path))) or (path.exists() and not path.is_file())
 
 
 def _descriptor(stream: re.Match[str]) -> int:

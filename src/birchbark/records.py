@@ -42,7 +42,7 @@ PAGE_BREAK = "\f"  # in a text of pages: precedes every page but the first one
 SECTION_STARTS = "section_starts"
 TYPES_OF_LINES = ("code", "text")  # of files whose lines are those of a document
 # Field names for the id and the text of a document, in order of preference.
-DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "docid")
+DOC_ID_NAMES = ("id", "_id", "doc_id", "docno", "pid", "docid")
 TEXT_NAMES = ("text", "contents", "body", "segment", "content", "passage")
 
 

@@ -516,8 +516,22 @@ def test_unwritable_output_fails_first(here: Path) -> None:
     birchbark("index", "docs.jsonl", "--to", "i")
     command = ("rerank", "i", "--run", "none.run", "--queries", "q.tsv", "--model", "nowhere")
     assert "model: is a folder" in birchbark(*command, "--output", "model", status=2)[1]
+    assert "q.tsv: is a file" in birchbark(*command, "--output", "q.tsv/x.run", status=2)[1]
     stderr = birchbark(*command, "--output", "x", "--tag", "two words", status=2)[1]
     assert "a tag must be a single word" in stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are any bytes on Linux alone")
+def test_a_folder_whose_name_is_no_text(here: Path) -> None:
+    """It is indexed, synced and searched like others."""
+    folder = Path(os.fsdecode(b"caf\xe9"))
+    folder.mkdir()
+    (folder / "a.txt").write_text("Bees dance.")
+    birchbark("index", str(folder), "--to", "i")
+    (folder / "b.txt").write_text("Bees fly.")
+    birchbark("index", "sync", "i")
+    assert birchbark("search", "i", "bees", "--model", "none")[0].count("Bees") == 2
+    birchbark("index", "sync", str(folder))
 
 
 def test_equal_tags_and_equal_files(here: Path) -> None:

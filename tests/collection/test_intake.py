@@ -68,3 +68,9 @@ def test_two_intakes_share_nothing() -> None:
     first.bad(InputError("broken"))
     first.note("hidden file")
     assert (second.skipped, dict(second.notes)) == ([], {})
+
+
+@pytest.mark.parametrize("name", ["UTF-8", "utf8", "U8", "utf-8"])
+def test_utf_8_is_the_default_however_it_is_spelt(name: str) -> None:
+    """Files in other encodings are detected then."""
+    assert Intake(encoding=name).encoding == "utf-8"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from birchbark.collection.documents import read_collection
+from birchbark.collection.documents import collection_format, read_collection
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
@@ -120,6 +120,15 @@ def test_queries_of_trec_car_keep_their_headings(name: Path) -> None:
     assert read_queries(name) == [Query(section.query_id, "Birch Bark Uses")]
     assert read_queries(name, ("headings",)) == [Query(section.query_id, "Bark Uses")]
     assert read_queries(name, ("title", "headings"))[0].text == "Birch Bark Uses"
+
+
+def test_settings_of_files_are_refused(name: Path) -> None:
+    """They have no effect; the format is known without one."""
+    assert collection_format(str(name)) == "ir_datasets"
+    with pytest.raises(InputError, match=r"has a format of its own.*found jsonl"):
+        list(read_collection(name, format_name="jsonl"))
+    with pytest.raises(InputError, match="have no effect here"):
+        list(read_collection(name, Intake(include=("*.txt",))))
 
 
 def test_an_unknown_id() -> None:

@@ -127,6 +127,13 @@ def test_other_compressions(
             list(binary_lines(tmp_path / "c"))
 
 
+def test_frames_to_skip(tmp_path: Path) -> None:
+    """pzstd puts one before each frame of text."""
+    skipped = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
+    (tmp_path / "c").write_bytes(b"".join(skipped + zstandard(raw) for raw in (b"a\nb", b"c\n")))
+    assert [line for _, line in binary_lines(tmp_path / "c")] == [b"a", b"bc"]
+
+
 def test_dictionaries_of_xz_are_limited(tmp_path: Path) -> None:
     """A file of 80 bytes can ask for 4 GB; what `xz -9` writes is read."""
     whole = bytearray(lzma.compress(b"bee", preset=9))

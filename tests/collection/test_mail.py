@@ -84,6 +84,8 @@ def test_headers_are_fields_and_text(tmp_path: Path) -> None:
         (b"Gr\xc3\xb6\xc3\x9fe".decode("ascii", "surrogateescape"), "Größe"),
         (b"caf\xe9".decode("ascii", "surrogateescape"), "café"),
         ("two\n lines", "two lines"),
+        ("Привет 🐝 =?UTF-8?B?0LzQuNGA?=", "Привет 🐝 мир"),
+        (r"C:\users caf\ud800 =?utf-8?q?x?=", r"C:\users caf\ud800 x"),
     ],
 )
 def test_words_in_headers(raw: str, expected: str) -> None:
@@ -253,6 +255,31 @@ def test_a_message_keeps_its_id_when_another_is_deleted(tmp_path: Path) -> None:
     last = read(tmp_path, texts[1].encode(), "in.mbox")
     assert [d.text for d in both.values()] == ["a", "b"]
     assert list(last) == list(both)[1:]
+
+
+def test_deleted_messages_of_thunderbird_are_not_read(tmp_path: Path) -> None:
+    """They and the old copies of moved ones stay in the file until it is compacted."""
+    states = {"0001": "read", "0009": "deleted", "0008": "moved"}
+    box = "".join(
+        f"From - Tue Nov 24 10:00:00 2026\nX-Mozilla-Status: {state}\n"
+        f"Message-ID: <{text}@x>\n\n{text}\nX-Mozilla-Status: 0008\n\n"
+        for state, text in states.items()
+    )
+    intake = Intake(skip_bad=False)
+    found = read(tmp_path, box.encode(), "in.mbox", intake)
+    assert [document.text.split("\n")[0] for document in found.values()] == ["read"]
+    assert intake.notes == {
+        "deleted e-mail not read, which the mail program has not removed yet": 2
+    }
+
+
+@pytest.mark.parametrize("before", ["\ufeff", "\r\n", "\ufeff\n\n"])
+def test_what_precedes_the_headers_is_no_text(before: str, tmp_path: Path) -> None:
+    """Some programs write a byte order mark, or a blank line."""
+    raw = f"{before}Subject: Baskets\nFrom: ann@example.org\n\nSmall.\n"
+    (document,) = read(tmp_path, raw.encode()).values()
+    assert (document.title, document.fields["from"]) == ("Baskets", "ann@example.org")
+    assert document.text.endswith("Small.") and "Subject" not in document.text
 
 
 def test_other_files_are_no_mailboxes(tmp_path: Path) -> None:

@@ -67,3 +67,18 @@ def test_other_bytes_in_a_file_without_suffix_are_no_text(tmp_path: Path, raw: b
     intake = Intake()
     assert not list(read_folder(tmp_path, intake))
     assert dict(intake.notes) == {"file of another type not read: no suffix": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("```pip install x``` installs it.\n\n# Bark\n", "Bark"),
+        ("````\n# no\n```\n# no\n````\n# Bark\n", "Bark"),
+        ("```\n~~~\n# no\n```\n# Bark &amp; bees\n", "Bark & bees"),
+    ],
+)
+def test_the_title_of_markdown_is_not_in_code(tmp_path: Path, text: str, title: str) -> None:
+    """Code ends with the marks that it began with."""
+    (tmp_path / "a.md").write_text(text)
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert document.title == title

@@ -47,6 +47,14 @@ def test_a_stream_has_no_metadata(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stream_into_a_file_has_no_metadata(tmp_path: Path) -> None:
+    """As of `--output /dev/stdout > FILE`: nothing can be written beside a stream."""
+    with (tmp_path / "a.run").open("w") as file:
+        write_described_run(RUN, Path(f"/dev/fd/{file.fileno()}"), [STAGE])
+    assert [path.name for path in tmp_path.iterdir()] == ["a.run"]
+    assert (tmp_path / "a.run").read_text() == "q1 Q0 bees 1 1.0 bm25\n"
+
+
 @pytest.mark.parametrize(
     "text", ["", "a: 1", "[]", '{"method": 1}', '{"method": {"retrieval": 1}}']
 )

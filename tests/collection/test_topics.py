@@ -21,7 +21,7 @@ FORMS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         "<con> Concept(s):\n1. bark\n<fac> Factor(s):\n<nat> Nationality: Canada\n</fac>\n"
         "<def> Definition(s):\nbark - the skin of a tree\n</top>\n",
         ("title", "description", "narrative"),
-        {"051": "Birch Bark Who sells bark? Names of sellers."},
+        {"51": "Birch Bark Who sells bark? Names of sellers."},
     ),
     "TREC 3 to 8": (
         "<top>\n\n<num> Number: 301 \n<title> birch canoes\n\n<desc> Description: \nHow are they "
@@ -228,7 +228,7 @@ def test_all_parts_of_a_topic() -> None:
     """Each labelled part of TREC's first topics stands alone."""
     (topic,) = read_topics(FORMS["TREC 1 and 2"][0])
     assert topic == Topic(
-        "051",
+        "51",
         {
             **{"head": "Tipster Topic Description", "dom": "Trade", "title": "Birch Bark"},
             **{"description": "Who sells bark?", "smry": "Sales of bark."},

@@ -103,3 +103,21 @@ def test_a_first_line_that_names_the_columns_is_no_document(header: str, tmp_pat
     (tmp_path / "c.tsv").write_text(f"{header}\n{line}\n{header}\n")
     found = [document.doc_id for _, document in read_tsv(tmp_path / "c.tsv", Intake())]
     assert found == ["7", header.split("\t")[0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "fields"),
+    [
+        ("id\ttext\ttitle", {"title": "b", "text": "a"}),
+        ("pid\tpassage", {"text": "a"}),
+        ("id\ttitle\turl\tbody", {"title": "a", "url": "b", "text": "c"}),
+        ("id\ttitle", {"title": "a"}),
+    ],
+)
+def test_the_first_line_says_what_the_columns_are(
+    header: str, fields: dict[str, str], tmp_path: Path
+) -> None:
+    """DPR's passages have their titles last."""
+    values = "\t".join(["7", *"abc"[: header.count("\t")]])
+    (tmp_path / "c.tsv").write_text(f"{header}\n{values}\n")
+    assert [d for _, d in read_tsv(tmp_path / "c.tsv", Intake())] == [Document("7", fields)]

@@ -102,6 +102,7 @@ def command(
     from birchbark.cluster.merge_shards import check_alike, merge_shards
     from birchbark.cluster.on_ray import Resources, run_on_ray
     from birchbark.cluster.shard_record import check_division, delete_records, read_record
+    from birchbark.collection.run_metadata import metadata_path
 
     resources = Resources(cpus, gpus)
     if arguments[0] == SERVE:
@@ -134,6 +135,8 @@ def command(
             check_alike(first, record, output, unlike_processors=unlike_processors)
             advance(1)
     written, _ = merge_shards(output, unlike_processors=unlike_processors)
+    for file in written:  # an earlier run's, made by one process
+        metadata_path(file).unlink(missing_ok=True)
     delete_records(output)
     notify(f"wrote {', '.join(map(str, written))} from {plural(shards, 'shard')}")
 
@@ -173,6 +176,8 @@ def _serve(
     called = group.get_command(root, SERVE)
     assert called is not None
     parsed = called.make_context(SERVE, list(arguments[1:]), parent=root)
+    if not parsed.params["index"]:
+        raise InputError("no index", wanted="one whose shards the cluster ranks")
     directory = index_path(parsed.params["index"])  # which is not built here
     if scorers and parsed.params["device"] != defaults.DEVICE:
         raise InputError("--scorers run on CPUs", remedy="leave out --device or --scorers")

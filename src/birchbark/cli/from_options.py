@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from birchbark import defaults
+from birchbark.artifact import is_stream
 from birchbark.cli.console import notify
 from birchbark.cli.options import given_options, spell_option
 from birchbark.errors import BirchbarkError, InputError
@@ -217,6 +218,11 @@ def check_writable(path: Path | None) -> None:
         return
     if path.is_dir():
         raise InputError("is a folder", where=str(path), wanted="a file to write")
-    existing = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
+    if is_stream(path):
+        existing = path
+    else:  # a new file takes its place
+        existing = next(folder for folder in path.resolve().parents if folder.exists())
+        if not existing.is_dir():
+            raise InputError("is a file", where=str(existing), wanted="a folder")
     if not os.access(existing, os.W_OK):
         raise InputError("is not writable", where=str(existing))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as replaced
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -258,8 +259,8 @@ def build(
     if not vectors:
         notify(
             "vectors by BERT would make searches faster and better still: compute them with "
-            f"`birchbark index attach {directory}`, or let `birchbark serve {directory}` compute "
-            "them while idle"
+            f"`birchbark index attach {quote(str(directory))}`, or let `birchbark serve "
+            f"{quote(str(directory))}` compute them while idle"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -136,7 +137,8 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
             if name not in stored and kind in made:
                 notify(
                     f"note: the index also has {name} of {config.get('segments')} by "
-                    f"{config.get('model')}: birchbark index detach {index} {name} deletes them"
+                    f"{config.get('model')}: birchbark index detach {quote(str(index))} {name} "
+                    "deletes them"
                 )
     report_vectors(index)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace as replaced
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from birchbark.cli.console import Advance, counted, notify, progress, report_intake
@@ -98,9 +100,10 @@ def index_path(paths: Sequence[Path]) -> Path:
 def _joined(names: Sequence[str]) -> str:
     """Return the names joined; only the first one, with a hash of all, if that is long."""
     joined = "+".join(names)
-    if len(joined.encode()) <= LONGEST_NAME:
+    raw = os.fsencode(joined)
+    if len(raw) <= LONGEST_NAME:
         return joined
-    return f"{names[0]}+{blake2b(joined.encode(), digest_size=6).hexdigest()}"
+    return f"{names[0]}+{blake2b(raw, digest_size=6).hexdigest()}"
 
 
 def default_schema(
@@ -226,7 +229,10 @@ def index_and_folders(paths: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
             _, was_built = index_of(paths)
     if not was_built_from_folders(index):
         if not was_built:
-            notify(f"using {index}; birchbark index add {index} {paths[0]} adds new documents")
+            notify(
+                f"using {index}; birchbark index add {quote(str(index))} "
+                f"{quote(str(paths[0]))} adds new documents"
+            )
         return index, ()
     check_folders(index, folders)
     return index, tuple(folders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from birchbark.cli.console import notify
@@ -30,14 +31,16 @@ def report_missing_vectors(index: Index) -> None:
         missing = count_missing(index, name)
         config = index.attachments[name].config
         if missing:
-            options = f"--vectors {config.get('model')} --segments {config.get('segments')}"
+            options = (
+                f"--vectors {quote(str(config.get('model')))} --segments {config.get('segments')}"
+            )
             if pooling := config.get("pooling"):
                 options += f" --pooling {pooling}"
             if config.get("bits") != default_bits(index.attachments[name]):
                 options += f" --vector-bits {config.get('bits')}"
             notify(
                 f"note: no {name} yet for {plural(missing, 'document')}: "
-                f"birchbark index attach {index.directory} {options}"
+                f"birchbark index attach {quote(str(index.directory))} {options}"
             )
 
 

@@ -59,6 +59,7 @@ SUFFIXES = {
     ".cbor": "car",
     ".parquet": "parquet",
 }
+IR_DATASETS = "ir_datasets"  # the format of `ir_datasets:ID`
 
 
 def read_collection(
@@ -87,14 +88,12 @@ def read_collection(
     if not collection:
         raise InputError("the name of the collection is empty")
     path = Path(collection)
-    if dataset_id(path):
-        return checked_documents(read_documents(path, intake), collection, intake)
     name = collection_format(collection, format_name)
     if collection == name == "pydocs":
         path = standard_library()
-    if name not in READERS:
+    if name not in (*READERS, IR_DATASETS):
         raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
-    if not path.exists():
+    if name != IR_DATASETS and not path.exists():
         raise InputError("no such file or folder", where=collection)
     chooses = intake.include or intake.exclude or intake.follow_links
     if chooses and not (path.is_dir() and name in MANY_FILES):
@@ -103,14 +102,25 @@ def read_collection(
             where=collection,
             wanted=f"a folder of one of the formats {', '.join(MANY_FILES)}",
         )
-    return checked_documents(READERS[name](path, intake), collection, intake)
+    read = read_documents if name == IR_DATASETS else READERS[name]
+    return checked_documents(read(path, intake), collection, intake)
 
 
 def collection_format(collection: str, format_name: str | None = None) -> str:
     """Return the format of a collection: `format_name`, or what its path indicates.
 
-    Raises InputError if the path does not exist, or does not indicate any.
+    Raises InputError if the path does not exist, or does not indicate any, and if a format is named
+    for a data set of ir_datasets, which has its own.
     """
+    if dataset_id(Path(collection)):
+        if format_name:
+            raise InputError(
+                "a data set of ir_datasets has a format of its own",
+                where=collection,
+                found=format_name,
+                remedy="name no format",
+            )
+        return IR_DATASETS
     if format_name is None and collection == "pydocs":
         return "pydocs"
     return format_name or detect_format(Path(collection))

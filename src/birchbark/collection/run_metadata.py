@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark._version import __version__
-from birchbark.artifact import new_file
+from birchbark.artifact import is_stream, new_file
 from birchbark.collection.runs import write_run
 from birchbark.records import Run
 
@@ -63,11 +63,11 @@ def write_described_run(
     stages: the ranking pipeline, in order. indexing: how the documents were indexed. data: what was
     ranked. Raises the errors of `write_run`.
     """
-    if path.is_file():
-        metadata_path(path).unlink(missing_ok=True)  # of the run that is replaced
-    write_run(run, path)
-    if not path.is_file():
+    if is_stream(path):
+        write_run(run, path)
         return
+    metadata_path(path).unlink(missing_ok=True)  # of the run that is replaced
+    write_run(run, path)
     method: dict[str, Any] = {"automatic": True, "score ties": TIES}
     if indexing:
         method["indexing"] = dict(indexing)

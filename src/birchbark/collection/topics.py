@@ -49,6 +49,7 @@ INDRI = "parameters"  # whose other elements, such as index, are settings
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)((?:\s[^<>]*?)?)(/?)>")
 _MICROBLOG = re.compile(r"^MB0*(?=\d)")
+_LABELLED = re.compile(r"<num>\s*number:", re.IGNORECASE)
 _OPERATOR = re.compile(r"#(?:combine|weight|wsum|and|or|band|max|syn|wsyn|uw?\d+|ow?\d+|\d+)\s*\(")
 
 
@@ -177,6 +178,8 @@ def _topic(record: _Tag, body: str, tags: list[_Tag]) -> Topic:
     number = next((x for name in NUMBERS if (x := own[name] or parts.get(name))), "").strip()
     if record.name == "top":
         number = _MICROBLOG.sub("", number, count=1)
+        if number.isdecimal() and _LABELLED.search(body):
+            number = number.lstrip("0") or "0"  # judgments of TREC 1 and 2 have 51, topics 051
     parts = {name: text for name, text in parts.items() if name not in NUMBERS}
     source = _title_source(parts)
     if source in repeated:

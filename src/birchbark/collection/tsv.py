@@ -11,17 +11,21 @@ from birchbark.collection.parsing.lines import binary_lines, parse_lines
 from birchbark.errors import InputError
 from birchbark.records import DOC_ID_NAMES, TEXT_NAMES, Document
 
+FIELDS = {"url", "title", "text"}
 COLUMNS = {2: ("text",), 3: ("title", "text"), 4: ("url", "title", "text")}
 
 
 def read_tsv(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """Yield location and Document of each line.
 
-    The columns are id, text; or id, title, text; or id, url, title, text. All lines must have the
-    same number of columns. A first line that names them is left out. Quotes have no special
-    meaning.
+    The columns are id, text; or id, title, text; or id, url, title, text; or those that the first
+    line names, of which the first is the id. All lines must have the same number of columns. Quotes
+    have no special meaning.
     """
-    expected = 0
+    numbered = binary_lines(path)
+    first = list(islice(numbered, 1))
+    named = _named_columns(first[0][1]) if first else ()
+    expected = len(named) + 1 if named else 0
 
     def parse(line: str) -> Document:
         nonlocal expected
@@ -37,17 +41,17 @@ def read_tsv(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
                 else "2 to 4, tab-separated",
                 found=str(columns),
             )
-        return Document(doc_id, dict(zip(COLUMNS[columns], values, strict=True)))
+        return Document(doc_id, dict(zip(named or COLUMNS[columns], values, strict=True)))
 
-    numbered = binary_lines(path)
-    first = list(islice(numbered, 1))
-    if first and _is_header(first[0][1]):
-        first = []
-    return parse_lines(chain(first, numbered), path, parse, intake)
+    return parse_lines(numbered if named else chain(first, numbered), path, parse, intake)
 
 
-def _is_header(line: bytes) -> bool:
-    """Whether the first line names the columns, such as id TAB text."""
+def _named_columns(line: bytes) -> tuple[str, ...]:
+    """Return the fields of the columns after the id that a first line names, such as id TAB text.
+
+    Empty if it names none.
+    """
     name, *others = (word.strip() for word in line.decode("ascii", "replace").lower().split("\t"))
-    known = {"url", "title", *TEXT_NAMES}
-    return name in DOC_ID_NAMES and bool(others) and set(others) <= known
+    fields = ["text" if other in TEXT_NAMES else other for other in others]
+    distinct = len(set(fields)) == len(fields) > 0
+    return tuple(fields) if name in DOC_ID_NAMES and distinct and set(fields) <= FIELDS else ()

@@ -27,15 +27,15 @@ def heading_starts(
     for match in _LINES.finditer(text, begin):
         line = match[0].rstrip()
         if fence:
-            fence = "" if _ends(fence, line) else fence
+            fence = fence_after(fence, line)
         elif markdown and _HASHES.match(line):
             yield match.start()
         elif markdown and line.startswith("```"):
-            fence = _fence(line)
+            fence = fence_after("", line)
         elif _is_underline(line, previous[1], restructured_text):
             yield previous[0]
         elif markdown:
-            fence = _fence(line)
+            fence = fence_after("", line)
         previous = match.start(), line
 
 
@@ -51,16 +51,16 @@ def heading_at(text: str, start: int) -> str:
     return " ".join(_MARKS.sub("", line).split())
 
 
-def _fence(line: str) -> str:
-    """Return the marks with which a line begins code; none if it does not."""
-    found = _FENCE.match(line)
-    return found[1] if found else ""
+def fence_after(fence: str, line: str) -> str:
+    """Return the marks that began the code in which Markdown is after a line; empty if in none.
 
-
-def _ends(fence: str, line: str) -> bool:
-    """Return whether a line ends the code that these marks began."""
+    fence: the same before the line.
+    """
+    if not fence:
+        found = _FENCE.match(line)
+        return found[1] if found else ""
     marks = line.strip()
-    return marks.startswith(fence) and not marks.strip(fence[0])
+    return "" if marks.startswith(fence) and not marks.strip(fence[0]) else fence
 
 
 def _is_underline(line: str, above: str, restructured_text: bool) -> bool:

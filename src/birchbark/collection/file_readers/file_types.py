@@ -31,6 +31,7 @@ from birchbark.collection.file_readers.table import read_table
 from birchbark.collection.parsing.lines import COMPRESSED
 
 REMEDY = "pip install 'birchbark[files]'"
+NO_TEXT = (".7z", ".3gp", ".3g2", ".msf")  # of archives, videos and Thunderbird's summaries
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
 
 
@@ -121,9 +122,12 @@ def file_type(path: Path) -> FileType | None:
     """
     name = path.stem if path.suffix.lower() in COMPRESSED else path.name
     first, suffix = name.split(".")[0], Path(name).suffix
-    if _MANUAL_SECTION.fullmatch(suffix):
+    if _MANUAL_SECTION.fullmatch(suffix) and suffix not in NO_TEXT:
         return MANUAL_PAGE
     known = OF_SUFFIX.get(suffix.lower())
     numbered = suffix[1:].isdecimal()
-    like_text = not suffix or numbered or first.isupper() or first.lower() == "changelog"
+    in_capitals = first.isupper() and first.replace("-", "").isalpha()
+    like_text = not suffix or numbered or in_capitals or first.lower() == "changelog"
+    if suffix.lower() in NO_TEXT:
+        return None
     return NAMED_LIKE_TEXT if known is None and like_text else known

@@ -24,6 +24,7 @@ from birchbark.collection.file_readers.mail_headers import (
     words_of,
 )
 from birchbark.collection.file_readers.text_encoding import decode_text
+from birchbark.collection.parsing.lines import UTF8_BOM
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError, first_line
 
@@ -62,7 +63,8 @@ def read_mail(file: File) -> Contents:
     a message that cannot be taken apart.
     """
     try:
-        message = message_from_bytes(file.raw, policy=SHORT_HEADERS)
+        raw = file.raw.removeprefix(UTF8_BOM).lstrip()  # as mail programs do
+        message = message_from_bytes(raw, policy=SHORT_HEADERS)
         pieces = list(_pieces(message, file, 0))
         shown = [piece.text for piece in pieces if piece.shown and piece.text]
         headers = header_fields(message)

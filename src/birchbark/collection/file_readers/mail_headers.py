@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from email.errors import MessageError
 from email.header import decode_header
@@ -15,6 +16,7 @@ from birchbark.collection.file_readers.text_encoding import decode_as_declared, 
 PEOPLE = ("from", "to", "cc")
 LONGEST = 10_000  # characters of a header that are read
 LONGEST_OTHER = 2_000  # of one that people do not read, such as the type of a part
+_ESCAPED = re.compile(r"\\u((?!d[89a-f])[0-9a-f]{4})|\\U(00(?:0[1-9a-f]|10)[0-9a-f]{4})")
 UNDECLARED = ("", "ascii", "us-ascii")  # what programs write that do not know the encoding
 
 
@@ -61,8 +63,21 @@ def words_of(raw: str) -> str:
         words = decode_header(_characters(raw[:LONGEST]))
     except (ValueError, MessageError):  # an encoded word in broken Base64
         words = [(raw[:LONGEST], None)]
-    texts = [w if isinstance(w, str) else _word(w, charset or "") for w, charset in words]
+    texts = [_text(word, charset) for word, charset in words]
     return " ".join("".join(texts).split())
+
+
+def _text(word: str | bytes, charset: str | None) -> str:
+    """Return a part of a header as `decode_header` returns it: text, or the bytes of a word.
+
+    charset: None for what is no encoded word, but stands beside one; it is raw-unicode-escape then.
+    """
+    if isinstance(word, str):
+        return word
+    if charset is not None:
+        return _word(word, charset)
+    escaped = word.decode("latin-1")
+    return _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), escaped)
 
 
 def declared_charset(label: str) -> str:

@@ -15,6 +15,8 @@ from birchbark.errors import InputError
 _FROM = re.compile(rb"^From [^\n]*\n(?=[!-9;-~]{1,100}:)", re.MULTILINE)
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _ID = re.compile(rb"^message-id:\s*(<[^>\s]{1,300}>)", re.IGNORECASE | re.MULTILINE)
+_STATUS = re.compile(rb"^x-mozilla-status: *([0-9a-f]{4})\b", re.IGNORECASE | re.MULTILINE)
+EXPUNGED = 0x8  # a bit of it
 _END = re.compile(rb"\r?\n\r?\n")
 
 
@@ -44,6 +46,9 @@ def _messages(raw: bytes, intake: Intake) -> Iterator[ContainedFile]:
     ends = [found.start() for found in starts[1:]]
     for start, end in zip(starts, [*ends, len(raw)], strict=True):
         message = _QUOTED.sub(rb"\1", raw[start.end() : end])
+        if _is_deleted(message):
+            intake.note("deleted e-mail not read, which the mail program has not removed yet")
+            continue
         yield ContainedFile(f"{_name(message)}.eml", message)
 
 
@@ -52,9 +57,18 @@ def _after_blank(raw: bytes, start: int) -> bool:
     return not start or raw[max(0, start - 3) : start].endswith((b"\n\n", b"\n\r\n"))
 
 
+def _is_deleted(message: bytes) -> bool:
+    """Return whether Thunderbird has marked a message as expunged, as it does with moved ones."""
+    found = _STATUS.search(_headers(message))
+    return found is not None and int(found[1], 16) & EXPUNGED > 0
+
+
+def _headers(message: bytes) -> bytes:
+    end = _END.search(message)
+    return message[: end.start()] if end else message
+
+
 def _name(message: bytes) -> str:
     """Return a short name that depends on the Message-ID, or on all of a message without one."""
-    end = _END.search(message)
-    headers = message[: end.start()] if end else message
-    found = _ID.search(headers)
+    found = _ID.search(_headers(message))
     return blake2b(found[1] if found else message, digest_size=6).hexdigest()

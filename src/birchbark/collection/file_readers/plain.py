@@ -11,6 +11,7 @@ from birchbark.collection.file_readers.front_matter import split_front_matter
 from birchbark.collection.parsing.markup import page_text
 from birchbark.errors import InputError
 from birchbark.records import stated_sections
+from birchbark.text.headings import fence_after
 
 MOST_PER_LINE, SHORT = 300, 10_000
 # Fields that are text as well.
@@ -87,10 +88,10 @@ def _without_entities(lines: list[str]) -> Iterator[str]:
 
 def _in_code(lines: list[str]) -> Iterator[bool]:
     """Yield for each line whether it is in fenced code, or begins it."""
-    fenced = False
+    fence = ""
     for line in lines:
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
-        yield fenced
+        fence = fence_after(fence, line)
+        yield bool(fence)
 
 
 def _by_heading(lines: list[str]) -> Fields:

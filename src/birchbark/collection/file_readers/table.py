@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from birchbark.collection.file_readers.file import Fields, File
+from birchbark.collection.parsing.lines import MAX_FILE
 from birchbark.errors import InputError
 
 DELIMITERS = ",;\t|"
@@ -23,6 +24,7 @@ def read_table(file: File) -> Fields:
     is that of DELIMITERS which divides the first lines into the same number of cells, more than
     one. Raises InputError for text that cannot be divided into cells.
     """
+    csv.field_size_limit(MAX_FILE)  # of this process; the file's size and its text are limited
     # not str.splitlines, which also breaks lines within a cell, at U+2028 and others
     lines = io.StringIO(file.decode(), newline="").readlines()
     stated = _EXCEL.fullmatch(lines[0].rstrip("\r\n")) if lines else None

@@ -192,7 +192,8 @@ class FolderState:
         """Return the state as text."""
         files = {path: astuple(state) for path, state in self.files.items()}
         values = {"readers": _readers(), "source": asdict(self.source), "files": files}
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        return text.encode(errors="surrogatepass")  # names of folders may be in any encoding
 
 
 def _readers() -> str:

@@ -47,7 +47,8 @@ class Intake:
 
     def __post_init__(self) -> None:
         try:
-            codecs.lookup(self.encoding)
+            if codecs.lookup(self.encoding).name == defaults.ENCODING:
+                self.encoding = defaults.ENCODING  # however it is spelt
         except (LookupError, ValueError):  # codecs raises either of them for an unknown name
             raise unknown_encoding(self.encoding) from None
 

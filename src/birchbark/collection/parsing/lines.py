@@ -27,7 +27,7 @@ FORMATS = {  # how a file begins → how it is compressed
     re.compile(rb"\x1f\x9d"): ".Z",
     re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"): "bzip2",
     re.compile(rb"\xfd7zXZ\x00"): "xz",
-    re.compile(rb"\x28\xb5\x2f\xfd"): "Zstandard",
+    re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"): "Zstandard",  # or a frame to skip
 }
 MAGIC_BYTES = 10  # by which these can be told
 BLOCK_SIZE = 1 << 16  # bytes that are read at once
