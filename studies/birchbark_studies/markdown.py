@@ -51,7 +51,7 @@ def render_markdown(
         for plot in results.plots:
             title = _plain(plot.title)
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
-    option = where = settings = ""
+    option, where, settings = " --larger" if recipe.larger else "", "", ""
     if recipe.collections:
         settings = f": {results.depth} documents per query, seed {results.seed}"
         if not all(collection.run for collection in recipe.collections):
@@ -60,7 +60,8 @@ def render_markdown(
             settings += f"; BM25 with k1 {bm25.k1}, b {bm25.b}{idf}"
     if results.device != "cpu":
         kind, _, name = results.device.partition(" ")
-        option, where = f" --device {kind}", f" on {name} (int8 always runs on the CPU)"
+        option += f" --device {kind}"
+        where = f" on {name} (int8 always runs on the CPU)"
     parts.append(
         f"Made by `birchbark study run {recipe.path.name}{option}`{where}{settings}. Figures "
         "marked *published* are quoted from the literature; they were not measured here."

@@ -98,6 +98,11 @@ class EmbeddingScorer(BiEncoderScorer):
             self._store(computed)
         return np.stack([vectors[key] for key in keys])
 
+    def forget(self) -> None:
+        """Drop the cached vectors, as for measuring how long new texts take."""
+        with self._cache_lock:
+            self._cached.clear()
+
     def _store(self, computed: dict[bytes, Float32s]) -> None:
         """Add vectors to the cache, and drop the oldest ones beyond MAX_CACHED_VECTORS."""
         with self._cache_lock:

@@ -187,6 +187,27 @@ def test_times_are_measured_without_cached_scores(
     assert 0 < counts[1] < counts[0]
 
 
+def test_each_time_is_that_of_new_texts(
+    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An embedding remembers vectors of texts, also those of the query timed before."""
+    study = write_small_study(tmp_path, RECIPE, MODEL=bert())
+    read: list[int] = []
+    run = OnnxSession.run
+
+    def counting(self: OnnxSession, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Any:
+        read[-1] += len(ids)
+        return run(self, ids, types)
+
+    monkeypatch.setattr(OnnxSession, "run", counting)
+    for name, timings in (("first", 1), ("once", 1), ("twice", 2), ("thrice", 3)):
+        monkeypatch.setattr(runs, "TIMINGS", timings)
+        read.append(0)
+        study.run(name, cache=study.root / "cache")
+    _, once, twice, thrice = read
+    assert thrice - twice == twice - once > 0
+
+
 def test_models_that_cannot_be_opened(study: SmallStudy) -> None:
     """The error names the row and is reported before anything is indexed."""
     model = study.read().experiment.models[0]
@@ -292,6 +313,20 @@ def test_rows_with_stored_vectors(study: SmallStudy, bert: Callable[..., Path]) 
     study.append('run = "given.run"\n')
     for query_id, ranking in study.run("given").runs["Tiny.deep"].rankings.items():
         assert set(ranking.doc_ids) == set(by_terms.rankings[query_id].doc_ids)
+
+
+def test_vectors_find_half_of_what_is_read(study: SmallStudy, bert: Callable[..., Path]) -> None:
+    """As in a search, however many documents the study ranks; the others follow."""
+    study.replace('"shallow"', '"shallow"\nvectors = "embedding"')
+    study.replace('model = "cross"', f'model = "cross"\nembedding = "{bert()}"')
+    runs_of_all = study.run().runs
+    read, by_terms = (
+        [runs_of_all[f"Tiny.{row}"].rankings[query_id].doc_ids for query_id in QUERIES]
+        for row in ("shallow", "first stage")
+    )
+    pairs = [(set(ids[:2]), set(others[:2])) for ids, others in zip(read, by_terms, strict=True)]
+    assert any(best != by_bm25 for best, by_bm25 in pairs if len(by_bm25) == 2)
+    assert all(set(ids) >= set(others) for ids, others in zip(read, by_terms, strict=True))
 
 
 def test_vectors_are_computed_once(study: SmallStudy, bert: Callable[..., Path]) -> None:

@@ -24,6 +24,7 @@ from birchbark.pipeline.load_rankers import with_score_caches
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import RerankedQuery
 from birchbark.pipeline.stored.precompute import precompute_vectors
+from birchbark.records import Ranking
 from birchbark.score.scorer import Scorer
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.experiments.pipelines.loader import PipelineLoader
@@ -105,16 +106,16 @@ class CollectionRanker:
     def _rank_row(self, name: str, stages: Stages) -> None:
         """Add the run of a pipeline, and its cost unless that of another seed is known."""
         rankers, work = self._load(name, stages), _TotalWork()
-        searched, candidates = self._searched(name, rankers)
-        run = self._rerank(searched, candidates, rankers, work.add)
+        searched = self._searched(name, rankers)
+        run = self._rerank(searched, rankers, work.add)
         self._ranked.runs[name] = replace(run, tag=name)
         if name in self._settings.rows.tuned:
-            self._tune(name, searched, candidates)
+            self._tune(name, searched)
         shown = self._settings.rows.shown_as.get(name, name)
         if shown in self._ranked.costs:
             return  # another seed costs the same
         timed, count = self._timed, len(self._queries)
-        seconds = sum(_time(searched, candidates, query, rankers) for query in timed)
+        seconds = sum(_time(searched, query, rankers) for query in timed)
         self._ranked.costs[shown] = Cost(
             seconds=seconds / len(timed),
             parameters=self._loader.parameters(stages, self._models),
@@ -127,19 +128,22 @@ class CollectionRanker:
             stages = tuple(replace(stage, segments=segments) for stage in stages)
         return self._loader.rankers(name, stages, self._models)
 
-    def _searched(self, name: str, rankers: Sequence[Ranker]) -> tuple[Index, Run]:
-        """Return the index that a row searches, and its candidates."""
+    def _searched(self, name: str, rankers: Sequence[Ranker]) -> _Searched:
+        """Return what a row re-ranks."""
         kind = self._settings.rows.vectors.get(name)
         if kind is None:
-            return self._index, self._first
+            return _Searched(self._index, self._first)
         ranker = rankers[0]
         scorer = ranker.static if kind == STATIC else ranker.vector_scorer
         index = self._index_with_vectors(scorer, ranker)
         if self._collection.run:
-            return index, self._first
+            return _Searched(index, self._first)
         engine = open_engine(index, self._stage, None, load_scorer, rankers)
-        depth = self._recipe.depth
-        return index, Run({q.query_id: engine.rank(q.text, depth) for q in self._queries}, FIRST)
+        read, depth = (
+            Run({q.query_id: engine.rank(q.text, count) for q in self._queries}, FIRST)
+            for count in (min(ranker.depth, self._recipe.depth), self._recipe.depth)
+        )
+        return _Searched(index, read, depth)
 
     def _index_with_vectors(self, embedding: Scorer | None, ranker: Ranker) -> Index:
         """Return the index with the vectors of the ranker's segments, which are computed once."""
@@ -157,26 +161,39 @@ class CollectionRanker:
 
     def _rerank(
         self,
-        searched: Index,
-        candidates: Run,
+        searched: _Searched,
         rankers: Sequence[Ranker],
         add: Callable[[RerankedQuery], None] = lambda query: None,
     ) -> Run:
         scores = self._workspace.cache_or_scratch / "scores"
         with with_score_caches(rankers, scores) as cached:
-            return rerank(searched, candidates, self._queries, cached.rankers, on_query=add)
+            run = rerank(
+                searched.index, searched.candidates, self._queries, cached.rankers, on_query=add
+            )
+        return _followed(run, searched.deeper, self._recipe.depth) if searched.deeper else run
 
-    def _tune(self, name: str, searched: Index, candidates: Run) -> None:
+    def _tune(self, name: str, searched: _Searched) -> None:
         """Rank with all weights that are tried, and keep the best ones of the other folds."""
         weights, collection = self._settings.rows.tuned[name], self._collection
-        runs = [
-            self._rerank(searched, candidates, self._load(name, variant))
-            for variant in weights.variants
-        ]
+        runs = [self._rerank(searched, self._load(name, variant)) for variant in weights.variants]
         folds = collection.folds_or_random(self._settings.folds, self._recipe.seed)
         self._ranked.runs[name], self._ranked.tunings[name] = cross_validated(
             name, weights, runs, collection.qrels, folds, self._settings.tune
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What a row re-ranks.
+
+    candidates: at least as many documents per query as a search would choose from. deeper: what a
+    search for more would find, of which the others follow; half of each are found by vectors, so
+    that the best of the one are not those of the other. None if `candidates` has all.
+    """
+
+    index: Index
+    candidates: Run
+    deeper: Run | None = None
 
 
 @dataclass(slots=True)
@@ -189,12 +206,29 @@ class _TotalWork:
         self.total += query.stats
 
 
-def _time(index: Index, first: Run, query: Query, rankers: Sequence[Ranker]) -> float:
+def _followed(run: Run, deeper: Run, depth: int) -> Run:
+    """Return the rankings of `run`, followed by other documents of `deeper`, `depth` in all."""
+    rankings = {}
+    for query_id, ranking in run.rankings.items():
+        included = set(ranking.doc_ids)
+        others = [d for d in deeper.rankings[query_id].doc_ids if d not in included]
+        others = others[: depth - len(ranking)]
+        lowest = float(ranking.scores[-1]) if len(ranking) else 0.0
+        below = [lowest - number for number in range(1, len(others) + 1)]
+        rankings[query_id] = Ranking.of(
+            [*ranking.doc_ids, *others], [*ranking.scores.tolist(), *below]
+        )
+    return Run(rankings, run.tag)
+
+
+def _time(searched: _Searched, query: Query, rankers: Sequence[Ranker]) -> float:
     """Measure the seconds for one query: the minimum, because other load only adds time."""
     seconds = []
     for _ in range(TIMINGS):
+        for ranker in rankers:
+            ranker.forget_vectors()
         started = time.perf_counter()
-        rerank(index, _select(first, [query]), [query], rankers)
+        rerank(searched.index, _select(searched.candidates, [query]), [query], rankers)
         seconds.append(time.perf_counter() - started)
     return min(seconds)
 
