@@ -7,16 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from birchbark.bench.rank_questions import RANKED, rank_questions
+from birchbark.combine.interpolate import Interpolation
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.records import Document, Query
 from conftest import DOCUMENTS, WordScorer
 
 
 def test_a_run_has_the_hits_of_searches_in_their_order(tmp_path: Path) -> None:
     more = [Document(f"d{n}", {"text": f"The river number {n}."}) for n in range(2 * RANKED)]
-    searcher = Searcher(build_index([*DOCUMENTS, *more], tmp_path / "index"), Ranker(WordScorer()))
+    low = Ranker(WordScorer(), interpolation=Interpolation(0.9), plan=ReadingPlan(documents=3))
+    searcher = Searcher(build_index([*DOCUMENTS, *more], tmp_path / "index"), low)
     questions = [Query("q1", "birch river"), Query("q2", "nothing of it")]
     asked = list[int]()
     started = time.perf_counter()

@@ -38,6 +38,15 @@ def test_the_most_frequent_words_that_the_tokeniser_splits(bert: Callable[..., P
         frequent_new_words(tokenizer, ["birch river river"], 3)
 
 
+def test_lines_of_the_vocabulary_are_ids(bert: Callable[..., Path], tmp_path: Path) -> None:
+    """Also if the last one had no line feed, as other programs write it."""
+    model = bert()
+    (model / "vocab.txt").write_text((model / "vocab.txt").read_text().rstrip("\n"))
+    extend(model, ["rivers"], tmp_path / "more")
+    lines = (tmp_path / "more" / "vocab.txt").read_text().splitlines()
+    assert lines == tokenizer_of(tmp_path / "more").vocabulary()
+
+
 @pytest.mark.parametrize("bits", [None, 8])
 def test_an_extended_vocabulary(
     bert: Callable[..., Path], tmp_path: Path, bits: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from birchbark.errors import CheckpointError, InputError
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.score.session import OnnxSession
+from conftest import VOCABULARY, write_static
 
 Bert = Callable[..., Path]
 IDS = [np.random.default_rng(7).integers(5, 25, n).tolist() for n in (3, 9, 17, 31)]
@@ -87,6 +89,23 @@ def test_weights_too_large_for_float16_are_rejected(bert: Bert, tmp_path: Path) 
         quantize_model(path.parent, 16, tmp_path / "small")
     assert not (tmp_path / "small").exists()
     quantize_model(path.parent, 8, tmp_path / "small")
+
+
+def test_a_static_embedding_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """As sentence-transformers writes it beside other modules."""
+    table = np.random.default_rng(0).normal(size=(len(VOCABULARY), 16)).astype(np.float32)
+    whole = write_static(tmp_path / "static", table)
+    folder = whole / "0_StaticEmbedding"
+    folder.mkdir()
+    for name in ("model.safetensors", "tokenizer.json"):
+        (whole / name).rename(folder / name)
+    modules = json.loads((whole / "modules.json").read_text())
+    (whole / "modules.json").write_text(json.dumps([{**modules[0], "path": folder.name}]))
+    quantize_model(whole, 8, tmp_path / "small")
+    expected, scores = (
+        score_texts(load_scorer(path), "birch canoe", TEXTS) for path in (whole, tmp_path / "small")
+    )
+    np.testing.assert_allclose(scores, expected, atol=0.02)
 
 
 def test_encoders_without_a_head_are_quantized(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate, name_of
+from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
@@ -26,6 +27,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored import vector_scorer
 from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
+from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import count_missing
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents
@@ -196,6 +198,9 @@ def test_other_vectors_are_neither_replaced_nor_completed(
         schema = AttachmentSchema({"of": "others"}, {"vectors": RowForm("uint32")})
         writer.attach(VECTORS, schema, lambda ds: [{"vectors": np.zeros(1, np.uint32)} for _ in ds])
     assert vectors(model).documents is None
+    add_documents(tmp_path / "i", Changes([Document("more", {"text": "Bees."})]), load_scorer)
+    with pytest.raises(InputError, match="were stored by another program"):
+        open_stored_embedding(Index(tmp_path / "i"), VECTORS, load_scorer, None)
 
 
 def test_only_some_rankers_can_use_vectors(bert: Callable[..., Path]) -> None:

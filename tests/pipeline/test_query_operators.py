@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -241,6 +242,11 @@ def test_notes_and_spelling(searcher: Searcher) -> None:
     ):
         answer = searcher.search(query)
         assert searcher.notes(query, answer) == ([message] if message else [])
+    late = replace(searcher.search('"river engine"'), hits=())
+    late = replace(late, stats=replace(late.stats, exact=False))
+    assert searcher.notes('"river engine"', late) == [
+        "nothing found yet: time did not suffice to look in all documents"
+    ]
     correct = searcher.correct
     assert correct('"steam enginne" -bridgge type:pdff') == '"steam engine" -bridgge type:pdff'
     assert correct('river "steam engine" -brige') is None

@@ -23,6 +23,7 @@ from birchbark.pipeline.ranker_file import read_ranker
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document, Query, Run
 from birchbark.retrieve.bm25 import BM25
@@ -113,6 +114,20 @@ def test_a_hit_says_which_stage_its_score_is_from(engine: IndexEngine, run: Run)
         for number in range(4):
             scores = [hit.score for hit in hits if hit.stage == number]
             assert scores == sorted(scores, reverse=True)
+
+
+def test_what_a_stage_does_not_read_keeps_the_evidence_before_it(engine: IndexEngine) -> None:
+    """The last stage reads two documents only; the hit says which stage has read it."""
+    first = Ranker(WordScorer(), sentences, Mean(), Interpolation(0.3), depth=12)
+    last = Ranker(WordScorer(), sentences, depth=6, plan=ReadingPlan(documents=2))
+    for query in QUERIES:
+        before = {h.document.doc_id: h for h in search(engine, query.text, first, top=12).hits}
+        hits = search(engine, query.text, [first, last], top=6).hits
+        assert all(hit.scored and hit.segments for hit in hits)
+        assert {hit.stage for hit in hits} <= {1, 2}
+        kept = [hit for hit in hits if hit.stage == 1]
+        assert kept == [before[hit.document.doc_id] for hit in kept]
+        assert len(kept) == len(hits) - min(2, len(hits))
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])

@@ -618,6 +618,34 @@ def test_more_results_are_asked_for(desk: Any) -> None:
     desk.wait_for_selector("#more", state="hidden")
 
 
+def test_more_results_without_a_model_are_shown(desk: Any) -> None:
+    """Answers of the first stage alone have read nothing, and are complete."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    hit = desk.evaluate("document.querySelector('#hits li').hit")
+    for count, press in (
+        (10, lambda: ask(desk, "birch  river")),
+        (20, lambda: desk.click("#more button")),
+    ):
+        hits = [{**hit, "doc_id": str(n), "scored": False} for n in range(count)]
+        replace_answers(desk, {"hits": hits, "scored": 0, "models": []})
+        press()
+        desk.wait_for_function(
+            "n => document.querySelectorAll('#hits > li').length === n", arg=count
+        )
+
+
+def test_what_was_not_searched_is_not_said_to_lack(desk: Any) -> None:
+    """Without a hit, an answer that is not complete is no answer; the page goes on."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    replace_answers(desk, {"hits": [], "exact": False, "missing_shards": ["shard-2"]}, times=2)
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#notice:has-text('Nothing found yet')")
+    assert "shard-2 of the index did not answer" in desk.inner_text("#notice")
+    desk.wait_for_selector("#hits li")
+
+
 def test_rankings_are_compared(page: Any) -> None:
     """Three rankings are connected by lines, and the changes told; the URL holds the view."""
     ask(page, "birch river")

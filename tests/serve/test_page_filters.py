@@ -114,6 +114,17 @@ def test_several_values_of_a_field(page: Any) -> None:
     assert "filter=type=markdown|text" in unquote(page.evaluate("location.hash"))
 
 
+def test_a_value_replaces_a_negated_filter(page: Any) -> None:
+    """It would be negated as well otherwise."""
+    page.goto(page.url.split("#")[0] + "#q=birch+bark&filter=type%3D!markdown")
+    page.wait_for_selector(DONE)
+    assert chips(page) == ["Type: not markdown"]
+    page.click("summary:text-is('Type')")
+    page.get_by_label("markdown").first.check()
+    page.wait_for_function("() => location.hash.endsWith('filter=type%3Dmarkdown')")
+    assert chips(page) == ["Type: markdown"]
+
+
 def test_a_quick_second_choice_keeps_the_first(page: Any) -> None:
     """It may be made in menus, or of chips, that still show what was before."""
     ask(page, "birch bark")

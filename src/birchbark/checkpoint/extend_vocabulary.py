@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -81,5 +82,5 @@ def extend(model: Path, words: Sequence[str], target: Path, *, replace: bool = F
         write_json(home / "config.json", {**config, "vocab_size": size + len(words)})
         extended.save(str(home / "tokenizer.json"))
         if (vocabulary := home / "vocab.txt").exists():
-            with vocabulary.open("a", encoding="utf-8") as out:
-                out.writelines(f"{word}\n" for word in words)
+            tokens = sorted(extended.get_vocab().items(), key=itemgetter(1))
+            vocabulary.write_text("".join(f"{token}\n" for token, _ in tokens), "utf-8")

@@ -56,7 +56,8 @@ def model_copy(
     """
     refuse_existing(target, replace=replace)
     modules = list_modules(model)
-    weights = find_weights(model / dict(modules).get("Transformer", ""))
+    home = modules[0][1] if modules else ""  # a transformer, or a static embedding
+    weights = find_weights(model / dict(modules).get("Transformer", home))
     unchanged = [find_weights(model / folder) for kind, folder in modules if kind in WITH_WEIGHTS]
     tensors = {n: v for file in weight_files(weights) for n, v in read_tensors(file, "").items()}
     with new_directory(target, replace=replace, check=check_replaceable) as scratch:

@@ -191,15 +191,18 @@ def _hits(
     unread: Mapping[str, float],
     top: int,
 ) -> list[Hit]:
-    """Return the `top` best hits, each with the evidence of the last stage that scored it.
+    """Return the `top` best hits, each with the evidence of the last stage that read it.
 
     doc_ids: the ranking after the last completed stage; its documents fill up the hits. unread:
     the weighted scores of the first stage, for documents that no stage scored.
     """
     hits = {hit.document.doc_id: hit for hit in results[-1].hits()}
     doc_ids = list(dict.fromkeys([*hits, *doc_ids]))[:top]
-    for result in results[-2::-1] if len(hits) < len(doc_ids) else ():
-        hits = {hit.document.doc_id: hit for hit in result.hits()} | hits
+    for result in results[-2::-1]:
+        for hit in result.hits():
+            later = hits.get(hit.document.doc_id)
+            if later is None or (hit.scored and not later.scored):
+                hits[hit.document.doc_id] = hit
     rest = [doc_id for doc_id in doc_ids if doc_id not in hits]
     hits |= {
         hit.document.doc_id: hit for hit in _first_stage_hits(engine, rest, unread, scored=False)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from birchbark.serve.bounded_json import check_json
@@ -29,7 +30,10 @@ class Agents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request as an ASGI application, if its JSON is not too large to be parsed."""
         request, is_read = Request(scope, receive), False
-        check_json(await request.body())
+        try:
+            check_json(await request.body())
+        except ClientDisconnect:
+            raise HTTPException(400, "the request ended before its body") from None
 
         async def receive_again() -> Message:
             nonlocal is_read

@@ -17,6 +17,7 @@ from birchbark.retrieve.spelling import Check, correct_parsed
 from birchbark.retrieve.vector_search import filter_masks
 
 NO_ANSWER = "probably none of these documents answers this"
+NOT_ALL_READ = "nothing found yet: time did not suffice to look in all documents"
 NO_VECTORS = (
     "only documents with these words can be found, since the index has no vectors "
     "(birchbark index attach)"
@@ -47,7 +48,8 @@ def search_notes(
     if unmet:
         return [*notes, *unmet]
     if not found and (query.phrases or query.excluded):
-        return [*notes, _no_allowed(index, query, check)]
+        done = answer.stats.exact
+        return [*notes, _no_allowed(index, query, check) if done else NOT_ALL_READ]
     if found and by_terms:
         return notes
     notes.append(_no_matches(index, query, found, check))

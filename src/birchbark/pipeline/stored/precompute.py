@@ -163,7 +163,9 @@ def load_precomputations(
     return [
         _load_precomputation(name, schema.config, load, where)
         for name, schema in writer.attachments.items()
-        if (name in (TOKENS, STATIC) or is_vectors(name)) and name not in leave_out
+        if (name in (TOKENS, STATIC) or is_vectors(name))
+        and name not in leave_out
+        and {"segments", "model"} <= schema.config.keys()
     ]
 
 

@@ -78,7 +78,14 @@ def open_stored_embedding(
     name: of the set; None for the first one. load: returns the scorer of a model by its name.
     Raises InputError if there is no such set, or if `load` returns another model or version.
     """
-    config = index.attachments[_vector_set(index, name)].config
+    chosen = _vector_set(index, name)
+    config = index.attachments[chosen].config
+    if not {"segments", "model"} <= config.keys():
+        raise InputError(
+            f"the {chosen} of this index were stored by another program",
+            where=str(index.directory),
+            remedy="birchbark index attach replaces them",
+        )
     scorer = load(config["model"])
     stored = PrecomputedSegments(index, scorer, parse_segmenter(config["segments"]))
     embedding, vectors = embedding_scorer(scorer), stored.vectors

@@ -15,6 +15,11 @@ try {
     const found = routes.filter(route => route.tags?.includes(tag));
     return found.length ? [element("h3", {}, name), ...found.map(route => section(route, api.components.schemas))] : [];
   }));
+  // The link itself would carry no key.
+  document.querySelector("a[href='/openapi.json']").addEventListener("click", event => {
+    event.preventDefault();
+    open(URL.createObjectURL(new Blob([JSON.stringify(api, null, 2)], { type: "application/json" })));
+  });
 } catch (reason) {
   error.textContent = reason.message;
   error.hidden = false;

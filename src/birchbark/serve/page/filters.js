@@ -53,8 +53,11 @@ function redraw(bar, items) {
 const menu = (field, content, note) => element("details", { class: "menu", name: "filter", "data-field": field },
   element("summary", { class: "chip", "data-key": `=${field}` }, fieldName(field)), element("div", { class: "panel" }, content, note && element("p", { class: "note" }, note)));
 
+// Values that are taken replace a negated filter, which would negate them as well.
+const withoutNegated = taken => taken.length > 1 ? taken.filter(filter => !filter.startsWith("!")) : taken;
+
 function panel(field, { values, others }, current, choose) {
-  const chosen = alternatives(current), take = among => choose(now => among(alternatives(now)).join("|"));
+  const chosen = alternatives(current), take = among => choose(now => withoutNegated(among(alternatives(now))).join("|"));
   if (field === "modified" || (values.length && values.every(([filter]) => YEAR.test(filter)))) return datePanel(values.filter(([filter]) => YEAR.test(filter)), current, filter => choose(() => filter));
   const listed = new Set(values.map(([filter]) => filter));
   const all = [...values, ...chosen.filter(filter => !listed.has(filter)).map(filter => [filter])];

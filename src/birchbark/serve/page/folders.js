@@ -10,7 +10,7 @@ const expanded = new Set();  // filters of the folders whose subfolders are show
 export function folderTree(values, chosen, choose) {
   const inside = (filter, folder) => filter !== folder && filter.startsWith(folder.slice(0, -1));
   const known = values.map(([filter]) => filter).sort();
-  const parent = filter => known.findLast(other => inside(filter, other));
+  const parent = filter => known.filter(other => inside(filter, other)).sort((a, b) => a.length - b.length).at(-1);
   const counts = new Map(values);
   const branch = above => element("ul", {}, ...known.filter(filter => parent(filter) === above).map(node));
   return branch(undefined);

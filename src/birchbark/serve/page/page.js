@@ -104,7 +104,7 @@ function search({ newQuery }) {
 // Goes on by itself while the page is visible, until everything is read that the plan asks for, or nothing more is.
 async function searchUntilComplete(signal, started, newQuery) {
   let answer = await searchOnce(signal, started, newQuery);
-  for (let most = -1, idle = 0; !answer.exact && answer.hits.length && idle < IDLE_ROUNDS;) {
+  for (let most = -1, idle = 0; !answer.exact && idle < IDLE_ROUNDS;) {
     if (answer.pairs > most) [most, idle] = [answer.pairs, 0];
     else { idle++; await pause(signal); }
     await visible(signal);
@@ -120,7 +120,7 @@ async function searchOnce(signal, started, newQuery) {
   for await (answer of searchStream(request("bert"), signal)) {
     started();
     if (first) showNewQuery(answer, signal);
-    if (newQuery || answer.scored || !answer.hits.length) {
+    if (newQuery || answer.scored || answer.exact || !answer.models.length || !answer.hits.length) {
       state.last = answer;
       showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
     }
@@ -202,7 +202,7 @@ async function compare(signal, started) {
     showRanking(section, column, name, answer, open, state.about.unit, true);
     return [name, answer];
   }));
-  showText(rankings[0][1].hits.length ? `${rankings.length} rankings compared` : NO_RESULTS);
+  showText(rankings.some(([, answer]) => answer.hits.length) ? `${rankings.length} rankings compared` : NO_RESULTS);
   showChanges(section, rankings);
 }
 

@@ -6,6 +6,7 @@ export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ c
 const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
 const NONE_WITH_FILTERS = "No document matches this query with these filters.";
+const NOTHING_YET = "Nothing found yet; not all documents were searched.";
 const UNANSWERED = "Probably none of these documents answers this.";
 const WITHOUT_WORDS = "None of these documents has the words of the query; they are nearest in meaning.";
 
@@ -24,7 +25,7 @@ export function summary({ hits, exact, scored }, { ms, top, reading }) {
 
 // What must be seen beside the results. withoutWords: whether no result has the words of the query.
 export function notice(answer, { filtered, withoutWords }) {
-  if (!answer.hits.length) return filtered ? NONE_WITH_FILTERS : NO_RESULTS;
+  if (!answer.hits.length) return [!answer.exact ? NOTHING_YET : filtered ? NONE_WITH_FILTERS : NO_RESULTS, missing(answer)].filter(Boolean).join(" ");
   return [answer.unanswered ? UNANSWERED : "", withoutWords ? WITHOUT_WORDS : "", missing(answer)].filter(Boolean).join(" ");
 }
 
