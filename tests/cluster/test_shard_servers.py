@@ -125,6 +125,15 @@ def test_a_lost_shard_is_named_and_comes_back(directory: Path, servers: ShardSer
     assert until_exact(searcher) == whole
 
 
+def test_a_short_deadline_loses_no_shard(directory: Path, servers: ShardServers) -> None:
+    """One search in a hurry says nothing about the nodes; others are answered by all shards."""
+    searcher = Searcher(directory, (), remote=servers)
+    whole = searcher.search("red car", top=60, budget=30)
+    for _ in range(5):
+        searcher.search("red car", top=60, budget=1e-4)
+        assert searcher.search("red car", top=60, budget=30) == whole
+
+
 def until_exact(searcher: Searcher) -> Answer:
     """Return the first answer of all shards, within a minute."""
     for _ in range(120):

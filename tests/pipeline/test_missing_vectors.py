@@ -27,6 +27,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored import vector_scorer
 from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
+from birchbark.pipeline.stored.static_vectors import static_vectors
 from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import count_missing
@@ -38,11 +39,11 @@ from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
-from birchbark.segment.by_name import Segmenter
+from birchbark.segment.by_name import Segmenter, parse_segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS
+from conftest import DOCUMENTS, VOCABULARY, write_static
 
 LONG = Document("long", {"text": "The birch river. " * 20})
 EMPTY = Document("empty", {"text": ""})
@@ -307,3 +308,29 @@ def test_without_time_documents_with_vectors_do_not_precede_all_others(
     assert all(min(known) <= hit.embedding <= max(known) for hit in assumed)
     order = [hit.document.doc_id for hit in first if hit.document.doc_id not in with_vectors]
     assert [hit.document.doc_id for hit in assumed] == order
+
+
+@pytest.mark.parametrize("has_static", [True, False])
+def test_static_vectors_are_those_of_the_bundled_model(
+    bert: Callable[..., Path], tmp_path: Path, has_static: bool
+) -> None:
+    """Another static embedding's are computed in searches, and not stored in their place."""
+    table = np.random.default_rng(0).normal(size=(len(VOCABULARY), 16)).astype(np.float32)
+    other = write_static(tmp_path / "other", table)
+    index = build_index(DOCUMENTS, tmp_path / "i")
+    own = static_vectors()
+    if has_static:
+        with IndexWriter(index.directory) as writer:
+            own.attach(writer)
+    passages = parse_segmenter(defaults.SEGMENTS)
+    cross = load_scorer(bert(labels=1))
+    for name, segmenter, expected in (
+        (other, passages, None),
+        (defaults.STATIC_EMBEDDING, sentences, None),
+        (defaults.STATIC_EMBEDDING, passages, 0 if has_static else len(DOCUMENTS)),
+    ):
+        ranker = Ranker(cross, segmenter, embedding=load_scorer(name))
+        missing = MissingVectors.of(Searcher(tmp_path / "i", ranker))
+        assert missing
+        assert missing.documents == expected
+        assert missing.set_name == (None if expected is None else "static")

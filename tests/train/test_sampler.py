@@ -14,7 +14,7 @@ from birchbark.errors import InputError
 from birchbark.pairs.sources import PairSource
 from birchbark.train.config import DataSetConfig, LossTerm, Schedule
 from birchbark.train.dataset import PairInputs, TokenisedDataSet
-from birchbark.train.lists import ListSampling
+from birchbark.train.lists import ListSampling, sample_lists
 from birchbark.train.objectives import Objective
 from birchbark.train.sampler import Sampler
 
@@ -22,10 +22,10 @@ SCHEDULE = Schedule(2, None, 3, 1, 0.5, 0.0, True, 0.01, 1.0, "fp32", 1000, Fals
 
 
 def dataset(
-    name: str, queries: int, lists: ListSampling = ListSampling(), texts: int = 5
+    name: str, queries: int, lists: ListSampling = ListSampling(), texts: int = 5, highest: int = 1
 ) -> TokenisedDataSet:
     """Return a data set whose texts are not tokenised."""
-    pairs = table_of(some_pairs(queries, texts))
+    pairs = table_of(some_pairs(queries, texts, highest))
     config = DataSetConfig(
         name=name,
         source=PairSource(("pairs.tsv",)),
@@ -124,3 +124,19 @@ def test_a_data_set_without_lists_is_refused() -> None:
         Sampler([lonely], SCHEDULE, 0, 1)
     with pytest.raises(InputError, match="lonely"):
         Sampler([DATASETS[0], lonely], SCHEDULE, 0, 1)
+
+
+def test_every_step_has_lists() -> None:
+    """Lists with equal grades are left out, in one epoch more than in another."""
+    terms = (LossTerm(Objective("softmax")),)
+    data = dataset("a", 5, ListSampling("query", 2), texts=6, highest=2)
+    data = replace(data, config=replace(data.config, loss_terms=terms))
+    sampler = Sampler([data], replace(SCHEDULE, epochs=40, batch=1), 1, 1)
+    has_gradient = data.config.has_gradient
+    counts = {
+        len(sample_lists(data.training_pairs.pairs, data.config.lists, (1, epoch, 0), has_gradient))
+        for epoch in range(40)
+    }
+    assert len(counts) > 1
+    assert sampler.steps == 40 * sampler.steps_per_epoch
+    assert all(len(sampler.lists_at(step)) == 1 for step in range(sampler.steps))

@@ -25,6 +25,7 @@ from birchbark.retrieve.rank_terms import rank
 from birchbark.retrieve.weighting_model import WeightingModel
 
 MAX_SECONDS = 10.0  # for an answer, if the search has no deadline
+HEALTHY_SECONDS = 0.5  # in which a shard answers that is not lost
 SHARE = 0.5  # of the remaining time; the rest is for reading the candidates
 REQUESTS = 8  # that an actor carries out at the same time; others wait
 
@@ -125,8 +126,9 @@ class ShardServers:
                 raise own_error(error) from None
             except exceptions.RayError:
                 self._lost.add(asked[answer])
-        for answer in late:
-            self._lost.add(asked[answer])
+        if seconds >= HEALTHY_SECONDS:  # a shorter deadline is no sign of a lost node
+            for answer in late:
+                self._lost.add(asked[answer])
         return rankings
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from birchbark import defaults
 from birchbark.checkpoint.locate import name_of
 from birchbark.index.attachment_slices import next_slice
 from birchbark.index.index import Index
@@ -25,6 +26,7 @@ from birchbark.pipeline.stored.precompute import (
 from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
 from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set, vector_sets
 from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.segment.by_name import segmenter_name
 
 TOKENS_BETWEEN_SEARCHES = 256  # about 20 ms on two cores, for which a search may have to wait
 SLICE_DOCUMENTS, SLICE_CHARACTERS = 64, 100_000  # the work of about two seconds
@@ -95,9 +97,17 @@ class MissingVectors:
         return encoder
 
     def _set(self, index: Index) -> str | None:
-        """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all."""
+        """Return the set of the ranker's vectors; VECTORS if the index has no vectors at all.
+
+        The set STATIC has those of the bundled embedding and its segments alone. None if the index
+        has other vectors.
+        """
+        if is_static(self._encoder) and STATIC not in index.attachments:
+            own = name_of(self._encoder.checkpoint.root) == defaults.STATIC_EMBEDDING
+            default = segmenter_name(self._ranker.segmenter) == defaults.SEGMENTS
+            return STATIC if own and default else None
         if is_static(self._encoder):
-            return STATIC
+            return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)
         if not vector_sets(index.attachments):
             return VECTORS
         return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)

@@ -59,7 +59,9 @@ class Sampler:
     """Samples the lists of every step.
 
     steps: the number of steps of the training run.
-    steps_per_epoch: the number of steps that use each list of an epoch once.
+    steps_per_epoch: the number of steps that use each list of the first epoch once. Another epoch
+    may have fewer lists (those of a query's texts in which all grades are equal are left out), of
+    which the first are then used twice, or more, of which as many are used.
     lists_per_epoch: the number of lists of each data set in an epoch, (data sets,).
     """
 
@@ -78,7 +80,9 @@ class Sampler:
         """
         self._datasets, self.schedule, self._seed = datasets, schedule, seed
         self._lists_per_step = schedule.batch * schedule.accumulate * processes
+        self._count = 0  # of the lists of an epoch; 0 until it is known
         self._epoch, self._lists = 0, self._sample_epoch(0)
+        self._count = len(self._lists.order)
         self.lists_per_epoch = np.diff(self._lists.ends, prepend=0)
         self.steps_per_epoch = -(-len(self._lists.order) // self._lists_per_step)
         self.steps = schedule.steps or self.steps_per_epoch * (schedule.epochs or 1)
@@ -124,6 +128,7 @@ class Sampler:
             by_dataset.append(lists)
         ends = np.cumsum([len(lists) for lists in by_dataset])
         order = np.random.default_rng((self._seed, epoch)).permutation(int(ends[-1]))
+        order = np.resize(order, self._count or len(order))
         return _Epoch(by_dataset, ends, order.astype(np.int32))
 
     def learning_rate(self, step: int) -> float:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from birchbark import defaults
 from birchbark.checkpoint.checkpoint import Checkpoint
+from birchbark.checkpoint.locate import open_named
 from birchbark.cli import group
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run, write_run
@@ -33,12 +35,14 @@ from birchbark.score.session import OnnxSession
 from birchbark.show.draw_plot import draw
 from birchbark.show.plot import Curves, Plot, Scatter
 from birchbark_studies.experiments.pipelines import pipeline_runs as runs
+from birchbark_studies.experiments.pipelines.loader import PipelineLoader
 from birchbark_studies.experiments.pipelines.pipeline_experiment import (
     READ_EVERYTHING,
     PipelineExperiment,
 )
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.recipe_folder import RECIPES
+from birchbark_studies.workspace import Workspace
 from conftest import DOCUMENTS, QUERIES
 from small_study import COLLECTION, SmallStudy, table_of, write_small_study
 
@@ -185,6 +189,26 @@ def test_times_are_measured_without_cached_scores(
         counts.append(0)
         study.run(name, cache=study.root / "cache")
     assert 0 < counts[1] < counts[0]
+
+
+def test_models_that_a_row_takes_by_default(study: SmallStudy) -> None:
+    """They are inputs of the study, and count among a pipeline's parameters."""
+    cross, embedding, static = defaults.MODEL, defaults.EMBEDDING, defaults.STATIC_EMBEDDING
+    recipe = read_recipe(RECIPES / "default-search.toml")
+    assert {cross, embedding, static} <= set(recipe.experiment.models)
+    assert not {embedding, static} & set(study.read().experiment.models)
+    sizes = {name: open_named(name).parameters for name in (cross, embedding, static)}
+    loader = PipelineLoader(Workspace(Path(), Path()))
+    named = {name: name for name in sizes}
+    for stage, has_static, expected in (
+        (StageOptions(), True, sum(sizes.values())),
+        (StageOptions(), False, sizes[cross] + sizes[embedding]),
+        (StageOptions(embedding="none"), False, sizes[cross]),
+        (StageOptions(model=embedding), False, sizes[embedding]),
+        (StageOptions(model="all-MiniLM-L6-v2"), False, sizes[embedding]),
+    ):
+        models = named | {stage.model: embedding if "all" in stage.model else stage.model}
+        assert loader.parameters([stage], models, static=has_static) == expected
 
 
 def test_each_time_is_that_of_new_texts(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from birchbark import BirchbarkError, Ranker
+from birchbark import BirchbarkError, Ranker, defaults
+from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.locate import open_named
 from birchbark.device.torch_session import session_factory
 from birchbark.pipeline.load_rankers import make_ranker
@@ -45,12 +46,29 @@ class PipelineLoader:
                 raise fault.at(f"row {row!r}, stage {number}") from None
         return rankers
 
-    def parameters(self, stages: Sequence[StageOptions], models: Mapping[str, str]) -> int:
-        """Count the parameters of all models of a pipeline, each model once."""
-        used = {models[name] for stage in stages for name in models_of(stage).values()}
+    def parameters(
+        self, stages: Sequence[StageOptions], models: Mapping[str, str], *, static: bool
+    ) -> int:
+        """Count the parameters of all models of a pipeline, each model once.
+
+        static: whether it uses vectors of the static embedding.
+        """
+        used = {defaults.STATIC_EMBEDDING} if static else set()
+        for stage in stages:
+            used |= {models[name] for name in models_of(stage).values()}
+            if takes_default_embedding(stage) and not self._is_embedding(models[stage.model]):
+                used.add(defaults.EMBEDDING)
         for model in used - self._sizes.keys():
             self._sizes[model] = open_named(model).parameters
         return sum(self._sizes[model] for model in used)
+
+    def _is_embedding(self, model: str) -> bool:
+        return isinstance(open_named(model).head, Pooling)
+
+
+def takes_default_embedding(stage: StageOptions) -> bool:
+    """Return whether a stage takes the default embedding, unless its model is one itself."""
+    return stage.embedding is None and stage.model != defaults.EMBEDDING
 
 
 def models_of(stage: StageOptions) -> dict[str, str]:

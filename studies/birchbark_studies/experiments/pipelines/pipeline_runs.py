@@ -118,7 +118,11 @@ class CollectionRanker:
         seconds = sum(_time(searched, query, rankers) for query in timed)
         self._ranked.costs[shown] = Cost(
             seconds=seconds / len(timed),
-            parameters=self._loader.parameters(stages, self._models),
+            parameters=self._loader.parameters(
+                stages,
+                self._models,
+                static=self._settings.rows.vectors.get(name) == STATIC,
+            ),
             pairs=work.total.pairs / count,
             comparisons=work.total.comparisons / count,
         )

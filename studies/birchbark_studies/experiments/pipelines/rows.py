@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from birchbark import InputError
+from birchbark import InputError, defaults
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.section import Section
-from birchbark_studies.experiments.pipelines.loader import models_of
+from birchbark_studies.experiments.pipelines.loader import models_of, takes_default_embedding
 from birchbark_studies.experiments.pipelines.tuned import TunedWeights
 from birchbark_studies.models import Models
 from birchbark_studies.outcome import new_row_name
@@ -97,7 +97,10 @@ class PipelineRows:
     def models(self) -> tuple[str, ...]:
         """The names of all models that the stages use, each once."""
         every = [stage for stages in self.stages.values() for stage in stages]
-        return tuple(dict.fromkeys(name for s in every for name in models_of(s).values()))
+        used = [name for stage in every for name in models_of(stage).values()]
+        used += [defaults.EMBEDDING] if any(map(takes_default_embedding, every)) else []
+        used += [defaults.STATIC_EMBEDDING] if STATIC in self.vectors.values() else []
+        return tuple(dict.fromkeys(used))
 
     @property
     def shown(self) -> tuple[str, ...]:
