@@ -114,6 +114,20 @@ def test_several_values_of_a_field(page: Any) -> None:
     assert "filter=type=markdown|text" in unquote(page.evaluate("location.hash"))
 
 
+def test_menus_do_not_need_the_search_to_go_on(page: Any) -> None:
+    """They are asked for once a query: stopping, or other weights, must not end that."""
+    waiting: list[Any] = []
+    page.route("**/facets?*", lambda route: waiting.append(route))
+    ask(page, "birch bark")
+    page.wait_for_selector(DONE)
+    page.click("#details")
+    page.click("#reset")
+    page.wait_for_selector(DONE)
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    page.wait_for_selector("summary:text-is('Type')")
+
+
 def test_a_value_replaces_a_negated_filter(page: Any) -> None:
     """It would be negated as well otherwise."""
     page.goto(page.url.split("#")[0] + "#q=birch+bark&filter=type%3D!markdown")

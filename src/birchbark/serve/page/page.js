@@ -69,11 +69,15 @@ async function loadAbout(signal) {
   const about = await getJson("/about", signal);
   state.about = about;
   byId("reports").hidden = !about.reports;
+  showAbout(about);
+  watchReading();
+  if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
+}
+
+function showAbout(about) {
   byId("failing").hidden = !about.failing.length;
   byId("failing").textContent = `The service reports: ${about.failing.join("; ")}.`;
   welcome(about, rankers(about));
-  watchReading();
-  if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
 }
 
 // Shows how many documents of new and changed files have been read, until all are.
@@ -83,21 +87,23 @@ async function watchReading() {
     byId("reading-files").textContent = `New and changed files are being read: ${state.about.reading.toLocaleString("en")} documents so far.`;
     await new Promise(resolve => setTimeout(resolve, PAUSE));
     state.about = await getJson("/about").catch(() => state.about);
-    welcome(state.about, rankers(state.about));
+    showAbout(state.about);
   }
   byId("reading-files").hidden = true;
 }
+
+let beside = new AbortController();  // of the menus and the spelling, which are asked for once a query
 
 // newQuery: false to search again for the same query, with other weights or more time.
 function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
   state.ms = 0;
-  if (newQuery) { state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
+  if (newQuery) { beside.abort(); beside = new AbortController(); state.shown = false; state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
-    else await searchUntilComplete(signal, started, newQuery);
+    else await searchUntilComplete(signal, started, newQuery || !state.shown);
   });
 }
 
@@ -119,7 +125,7 @@ async function searchOnce(signal, started, newQuery) {
   const before = state.ms;
   for await (answer of searchStream(request("bert"), signal)) {
     started();
-    if (first) showNewQuery(answer, signal);
+    if (first) showNewQuery(answer);
     if (newQuery || answer.scored || answer.exact || !answer.models.length || !answer.hits.length) {
       state.last = answer;
       showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
@@ -133,14 +139,15 @@ async function searchOnce(signal, started, newQuery) {
 }
 
 // What is shown once for a query: its chips and menus, and a likely misspelling.
-function showNewQuery(answer, signal) {
+function showNewQuery(answer) {
+  state.shown = true;
   state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
   const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
   state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
   showChips(byId("chips"), { ...state, parts: answer.parsed.parts }, change, queryField);
   const dated = state.about.keywords.includes("modified") && answer.hits.some(hit => hit.source.modified);
-  loadFilters(byId("menus"), state, signal, { dated, depth: state.about.depth }, change);
-  suggest(signal);
+  loadFilters(byId("menus"), state, beside.signal, { dated, depth: state.about.depth }, change);
+  suggest(beside.signal);
 }
 
 more.addEventListener("click", () => {

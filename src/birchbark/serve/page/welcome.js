@@ -13,7 +13,10 @@ export function welcome(about, rankers) {
   const unread = models.length && about.unread_fields.length ? ` Searched but not read: ${about.unread_fields.join(", ")}.` : "";
   byId("about").textContent = `${about.documents.toLocaleString("en")} documents, last changed on ${changed}; ranked by ${rankers}${models.length ? `, with ${models.join(" and ")}` : ""}.${unread}`;
   for (const one of document.querySelectorAll("#syntax [data-field]")) one.hidden = !about.keywords.includes(one.dataset.field);
+  const examples = byId("examples"), shown = JSON.stringify(about.examples);
+  if (examples.dataset.shown === shown) return;  // one of them may have the focus
+  examples.dataset.shown = shown;
   const links = about.examples.map(text => element("a", { href: `#${new URLSearchParams({ q: text })}` }, text));
-  byId("examples").hidden = !links.length;
-  byId("examples").replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
+  examples.hidden = !links.length;
+  examples.replaceChildren("For example: ", ...links.flatMap((link, index) => [index ? " · " : "", link]));
 }
