@@ -66,12 +66,12 @@ class Document:
         """Make a Document from a record such as `{"id": "d1", "title": "…", "text": "…"}`.
 
         Args:
-            record: Field name → value. The id is the first of `id`, `_id`, `doc_id`, `docno` and
-                `docid` that has a value; it must be a string or an integer. The text is the first
-                of `text`, `contents`, `body`, `segment`, `content` and `passage` that has one, and
-                is not empty if another is not; it may be missing if there is a `title`. A list of
-                texts as title or text becomes paragraphs. All other values become fields of the
-                same name: strings unchanged, other values as JSON. None, NaN and pandas' NA and
+            record: Field name → value. The id is the first of `id`, `_id`, `doc_id`, `docno`,
+                `pid` and `docid` that has a value; it must be a string or an integer. The text is
+                the first of `text`, `contents`, `body`, `segment`, `content` and `passage` that has
+                one, and is not empty if another is not; it may be missing if there is a `title`. A
+                list of texts as title or text becomes paragraphs. All other values become fields of
+                the same name: strings unchanged, other values as JSON. None, NaN and pandas' NA and
                 NaT are no values, and are ignored.
 
         Raises:

@@ -49,6 +49,8 @@ def read(folder: Path, name: str, contents: str | bytes) -> Document:
         ("a.10", "text"),
         ("Apache-2.0", "text"),
         ("README-WIN.Debian", "text"),
+        ("COPYING3.LIB", "text"),
+        ("README_FIRST.dist", "text"),
         ("IMG_0001.MOV", None),
         ("INBOX.msf", None),
         ("backup.7z", None),

@@ -112,6 +112,7 @@ def test_a_first_line_that_names_the_columns_is_no_document(header: str, tmp_pat
         ("pid\tpassage", {"text": "a"}),
         ("id\ttitle\turl\tbody", {"title": "a", "url": "b", "text": "c"}),
         ("id\ttitle", {"title": "a"}),
+        ("id\ttext\tcontents", {"title": "a", "text": "b"}),
     ],
 )
 def test_the_first_line_says_what_the_columns_are(

@@ -245,7 +245,7 @@ def test_notes_and_spelling(searcher: Searcher) -> None:
     late = replace(searcher.search('"river engine"'), hits=())
     late = replace(late, stats=replace(late.stats, exact=False))
     assert searcher.notes('"river engine"', late) == [
-        "nothing found yet: time did not suffice to look in all documents"
+        "nothing found yet: not all documents were searched"
     ]
     correct = searcher.correct
     assert correct('"steam enginne" -bridgge type:pdff') == '"steam engine" -bridgge type:pdff'

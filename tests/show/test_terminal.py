@@ -85,6 +85,9 @@ def test_a_term_longer_than_the_line_is_shown() -> None:
     address = "http://example.org/" + "moss" * 20
     shown = _passage(f"{address} and some stone", ((0, len(address)),), 60)
     assert shown.plain.startswith(address)
+    short, text = address[:55], f"It is about {address[:55]} and stone"
+    shown = _passage(text, ((12, 12 + len(short)),), 60)
+    assert shown.plain == f"… {short} …"
 
 
 def test_impossible_differences_are_not_detectable(capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,4 +139,7 @@ def test_every_step_has_lists() -> None:
     }
     assert len(counts) > 1
     assert sampler.steps == 40 * sampler.steps_per_epoch
-    assert all(len(sampler.lists_at(step)) == 1 for step in range(sampler.steps))
+    lists = [sampler.lists_at(step) for step in range(sampler.steps)]
+    assert all(len(of_step) == 1 for of_step in lists)
+    used = {pair for of_step in lists for _, pairs in of_step for pair in pairs}
+    assert sampler.sampled_pairs(range(sampler.steps))[0].tolist() == sorted(used)

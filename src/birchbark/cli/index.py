@@ -207,7 +207,8 @@ def build(
     remedy = "choose another path, or replace it: --replace"
     if is_index(directory):
         remedy = (
-            f"read what has changed in its folder: birchbark index sync {directory}; or {remedy}"
+            "read what has changed in its folder: birchbark index sync "
+            f"{quote(str(directory))}; or {remedy}"
         )
     refuse_existing(directory, replace=replace, remedy=remedy)
     static = vectors != NO_VECTORS

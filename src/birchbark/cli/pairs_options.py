@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark import defaults
+from birchbark.artifact import is_stream
 from birchbark.cli.console import counted, first_few, notify, progress, report_intake
 from birchbark.cli.from_options import check_writable
 from birchbark.cli.options import PATH, encoding_option, option
@@ -135,6 +136,6 @@ def check_outputs(output: Path, *, holdout: bool = False) -> None:
     check_writable(output)
     if not holdout:
         return
-    if output.exists() and not output.is_file():
+    if is_stream(output):
         raise InputError("--holdout writes two files", where=str(output), found="a stream")
     check_writable(held_out_path(output))

@@ -91,9 +91,10 @@ def read_collection(
     name = collection_format(collection, format_name)
     if collection == name == "pydocs":
         path = standard_library()
-    if name not in (*READERS, IR_DATASETS):
+    dataset = bool(dataset_id(path))
+    if name not in READERS and not dataset:
         raise InputError(f"unknown format {name!r}", wanted=f"one of {', '.join(READERS)}")
-    if name != IR_DATASETS and not path.exists():
+    if not dataset and not path.exists():
         raise InputError("no such file or folder", where=collection)
     chooses = intake.include or intake.exclude or intake.follow_links
     if chooses and not (path.is_dir() and name in MANY_FILES):
@@ -102,7 +103,7 @@ def read_collection(
             where=collection,
             wanted=f"a folder of one of the formats {', '.join(MANY_FILES)}",
         )
-    read = read_documents if name == IR_DATASETS else READERS[name]
+    read = read_documents if dataset else READERS[name]
     return checked_documents(read(path, intake), collection, intake)
 
 

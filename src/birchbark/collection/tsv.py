@@ -53,5 +53,7 @@ def _named_columns(line: bytes) -> tuple[str, ...]:
     """
     name, *others = (word.strip() for word in line.decode("ascii", "replace").lower().split("\t"))
     fields = ["text" if other in TEXT_NAMES else other for other in others]
-    distinct = len(set(fields)) == len(fields) > 0
-    return tuple(fields) if name in DOC_ID_NAMES and distinct and set(fields) <= FIELDS else ()
+    if name not in DOC_ID_NAMES or not fields or not set(fields) <= FIELDS:
+        return ()
+    distinct = len(set(fields)) == len(fields)
+    return tuple(fields) if distinct else COLUMNS.get(len(fields) + 1, ())

@@ -150,10 +150,11 @@ class Index:
         return tuple(f for f in self._manifest.fields if f not in self.keywords)
 
     @property
-    def searched_fields(self) -> tuple[str, ...]:
-        """The document fields whose texts can be searched, each once; `fields` are made of them."""
+    def fields_beside_contents(self) -> tuple[str, ...]:
+        """The document fields that are searched, but not part of a document's contents."""
         sources = (source for name in self.fields for source in self._manifest.fields[name])
-        return tuple(dict.fromkeys(sources))
+        contents = {"title", *self.read_fields}
+        return tuple(dict.fromkeys(source for source in sources if source not in contents))
 
     @property
     def changed(self) -> datetime:

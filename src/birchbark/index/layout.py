@@ -32,6 +32,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from birchbark import defaults
@@ -243,7 +244,8 @@ class Manifest:
                 where=str(directory),
                 wanted=str(VERSION),
                 found=str(values.get("version")),
-                remedy=f"build it again: birchbark index build … --to {directory} --replace",
+                remedy="build it again: birchbark index build … --to "
+                f"{quote(str(directory))} --replace",
             )
         if values.pop("checksum", "") != json_checksum(values):
             raise ArtifactError("damaged manifest: its checksum is wrong", where=str(directory))
@@ -290,7 +292,8 @@ def _no_index(directory: Path) -> str:
     if (beside / MANIFEST).exists():
         return f"the index of this folder is {beside}"
     if directory.is_dir():
-        return f"make one of this folder: birchbark index {directory} --to {beside}"
+        paths = f"{quote(str(directory))} --to {quote(str(beside))}"
+        return f"make one of this folder: birchbark index {paths}"
     if directory.is_file():
         return "it is a file, not the folder of an index"
     return "there is no such folder"

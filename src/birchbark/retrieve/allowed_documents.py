@@ -206,7 +206,7 @@ def _read(
         documents = _documents(index, part, np.flatnonzero(mask & (state == UNREAD)))
         while not is_late() and (found := next(documents, None)):
             number, document = found
-            state[number] = phrase.state_in(document, index.searched_fields, is_late)
+            state[number] = phrase.state_in(document, index.fields_beside_contents, is_late)
         late |= mask & (state == UNREAD)
         mask &= state != LACKS
 

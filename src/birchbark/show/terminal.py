@@ -224,9 +224,12 @@ def _passage(text: str, marks: Sequence[tuple[int, int]], width: int) -> Text:
         line.append(_line(text[start:end]), style="bold")
         done, first = end, len(line) if first is None else first
     if first is not None and marks and first > width:
-        before = first - (marks[0][1] - marks[0][0]) - BEFORE_TERM
-        if before > 0:  # otherwise the term itself is longer than the line
-            line = Text("… ") + line[line.plain.find(" ", before) + 1 :]
+        start = first - (marks[0][1] - marks[0][0])
+        near = line.plain.find(" ", max(0, start - BEFORE_TERM), start) + 1
+        begin = near or max(0, start - BEFORE_TERM)
+        if start - begin + len("… ") + marks[0][1] - marks[0][0] > width:  # only the term fits
+            begin = line.plain.rfind(" ", 0, start) + 1
+        line = Text("… ") + line[begin:] if begin else line
     end = line.plain.rfind(" ", 0, width - 1)  # a word is not cut, unless there is no other
     return line[:end] + Text(" …") if len(line) > width and end > 0 else line
 

@@ -24,8 +24,8 @@ SampledList = tuple[int, tuple[int, ...]]  # (index of a data set, pairs of one 
 class _Epoch:
     """The lists of all data sets in one epoch, and their order.
 
-    ends: where each data set's lists end among all lists (data sets,). order: indices of all
-    lists (lists,).
+    ends: where each data set's lists end among all lists (data sets,). order: indices of
+    the lists that are used, as many as in the first epoch.
     """
 
     by_dataset: Sequence[Groups]
@@ -48,7 +48,7 @@ class _Epoch:
     def sampled_pairs(self, start: int, stop: int) -> list[Indices]:
         """Return, per data set, the pairs of the lists from `start` to `stop` as they occur."""
         sampled = []
-        is_used = np.zeros(len(self.order), bool)
+        is_used = np.zeros(int(self.ends[-1]), bool)
         is_used[self.order[start:stop]] = True
         for lists, used in zip(self.by_dataset, np.split(is_used, self.ends[:-1]), strict=True):
             sampled.append(lists.members[np.repeat(used, np.diff(lists.ends, prepend=0))])
@@ -60,8 +60,8 @@ class Sampler:
 
     steps: the number of steps of the training run.
     steps_per_epoch: the number of steps that use each list of the first epoch once. Another epoch
-    may have fewer lists (those of a query's texts in which all grades are equal are left out), of
-    which the first are then used twice, or more, of which as many are used.
+    may have fewer lists, since those without different grades are left out; some are then used
+    twice. If it has more, some are left out.
     lists_per_epoch: the number of lists of each data set in an epoch, (data sets,).
     """
 

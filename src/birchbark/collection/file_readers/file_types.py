@@ -31,7 +31,11 @@ from birchbark.collection.file_readers.table import read_table
 from birchbark.collection.parsing.lines import COMPRESSED
 
 REMEDY = "pip install 'birchbark[files]'"
-NO_TEXT = (".7z", ".3gp", ".3g2", ".msf")  # of archives, videos and Thunderbird's summaries
+# Of archives, videos, pictures and Thunderbird's summaries, though their names may look like text.
+NO_TEXT = tuple(
+    ".7z .3gp .3g2 .avi .exe .gif .heic .iso .jpeg .jpg .mkv .mov .mp3 .mp4 .msf .png .tif .tiff "
+    ".wav .zip".split()
+)
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
 
 
@@ -126,8 +130,7 @@ def file_type(path: Path) -> FileType | None:
         return MANUAL_PAGE
     known = OF_SUFFIX.get(suffix.lower())
     numbered = suffix[1:].isdecimal()
-    in_capitals = first.isupper() and first.replace("-", "").isalpha()
-    like_text = not suffix or numbered or in_capitals or first.lower() == "changelog"
+    like_text = not suffix or numbered or first.isupper() or first.lower() == "changelog"
     if suffix.lower() in NO_TEXT:
         return None
     return NAMED_LIKE_TEXT if known is None and like_text else known

@@ -24,7 +24,8 @@ def read_table(file: File) -> Fields:
     is that of DELIMITERS which divides the first lines into the same number of cells, more than
     one. Raises InputError for text that cannot be divided into cells.
     """
-    csv.field_size_limit(MAX_FILE)  # of this process; the file's size and its text are limited
+    limit = max(MAX_FILE, csv.field_size_limit())  # a file and its text are limited otherwise
+    csv.field_size_limit(limit)
     # not str.splitlines, which also breaks lines within a cell, at U+2028 and others
     lines = io.StringIO(file.decode(), newline="").readlines()
     stated = _EXCEL.fullmatch(lines[0].rstrip("\r\n")) if lines else None

@@ -17,7 +17,7 @@ from birchbark.retrieve.spelling import Check, correct_parsed
 from birchbark.retrieve.vector_search import filter_masks
 
 NO_ANSWER = "probably none of these documents answers this"
-NOT_ALL_READ = "nothing found yet: time did not suffice to look in all documents"
+NOT_ALL_READ = "nothing found yet: not all documents were searched"
 NO_VECTORS = (
     "only documents with these words can be found, since the index has no vectors "
     "(birchbark index attach)"

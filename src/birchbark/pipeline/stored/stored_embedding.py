@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def open_stored_embedding(
         raise InputError(
             f"the {chosen} of this index were stored by another program",
             where=str(index.directory),
-            remedy="birchbark index attach replaces them",
+            remedy=f"birchbark index detach {quote(str(index.directory))} {chosen}, then attach",
         )
     scorer = load(config["model"])
     stored = PrecomputedSegments(index, scorer, parse_segmenter(config["segments"]))
@@ -93,7 +94,7 @@ def open_stored_embedding(
         raise InputError(
             f"the vectors were made by a model or version other than {config['model']}",
             where=str(index.directory),
-            remedy=f"{ATTACH} {index.directory}",
+            remedy=f"{ATTACH} {quote(str(index.directory))}",
         )
     return StoredEmbedding(stored, vectors, embedding, query_tokens)
 
@@ -113,10 +114,10 @@ def _vector_set(index: Index, name: str | None) -> str:
             where=where,
             found=name or of_tokens[0],
             wanted=" or ".join(sets) or "a set with a vector per segment",
-            remedy="" if sets else f"{ATTACH} {where}",
+            remedy="" if sets else f"{ATTACH} {quote(where)}",
         )
     if not sets:
-        raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {where}")
+        raise InputError("the index has no vectors", where=where, remedy=f"{ATTACH} {quote(where)}")
     if name is not None and name not in sets:
         raise InputError(
             "no such set of vectors", where=where, found=name, wanted=" or ".join(sets)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace as replaced
 from itertools import groupby
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from birchbark import defaults
@@ -286,7 +287,7 @@ def _known(directory: Path) -> _Known:
         raise InputError(
             "the index was not built from a folder by birchbark index",
             where=str(directory),
-            remedy=f"build it again, or use birchbark index add {directory} COLLECTION",
+            remedy=f"build it again, or use birchbark index add {quote(str(directory))} COLLECTION",
         )
     try:
         return _Known(FolderState.from_json(origin.text), *origin)

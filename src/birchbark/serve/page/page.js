@@ -99,11 +99,11 @@ function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
   state.ms = 0;
-  if (newQuery) { beside.abort(); beside = new AbortController(); state.shown = false; state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
+  if (newQuery) { beside.abort(); beside = new AbortController(); state.answered = false; state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
-    else await searchUntilComplete(signal, started, newQuery || !state.shown);
+    else await searchUntilComplete(signal, started, newQuery || !state.answered);
   });
 }
 
@@ -140,7 +140,7 @@ async function searchOnce(signal, started, newQuery) {
 
 // What is shown once for a query: its chips and menus, and a likely misspelling.
 function showNewQuery(answer) {
-  state.shown = true;
+  state.answered = true;
   state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
   const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
   state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
@@ -262,6 +262,7 @@ function showSearch(given) {
   byId("filters").hidden = !state.query;
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
+  beside.abort();
   showText("");
   byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = true;
   byId("welcome").hidden = false;

@@ -68,7 +68,8 @@ class PipelineLoader:
 
 def takes_default_embedding(stage: StageOptions) -> bool:
     """Return whether a stage takes the default embedding, unless its model is one itself."""
-    return stage.embedding is None and stage.model != defaults.EMBEDDING
+    own = stage.model == defaults.EMBEDDING or stage.pooling is not None
+    return stage.embedding is None and not own
 
 
 def models_of(stage: StageOptions) -> dict[str, str]:
