@@ -20,6 +20,7 @@ from birchbark import defaults
 from birchbark.cli.console import notify, progress
 from birchbark.cli.index_of_folder import index_path
 from birchbark.cli.options import Range, option
+from birchbark.cli.shards import join_shards
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -99,10 +100,9 @@ def command(
     reads the candidates. If a node is lost, answers lack the documents of its shards, and say so,
     until ray has started them elsewhere.
     """
-    from birchbark.cluster.merge_shards import check_alike, merge_shards
+    from birchbark.cluster.merge_shards import check_alike
     from birchbark.cluster.on_ray import Resources, run_on_ray
     from birchbark.cluster.shard_record import check_division, delete_records, read_record
-    from birchbark.collection.run_metadata import metadata_path
 
     resources = Resources(cpus, gpus)
     if arguments[0] == SERVE:
@@ -134,9 +134,7 @@ def command(
             first = first or record
             check_alike(first, record, output, unlike_processors=unlike_processors)
             advance(1)
-    written, _ = merge_shards(output, unlike_processors=unlike_processors)
-    for file in written:  # an earlier run's, made by one process
-        metadata_path(file).unlink(missing_ok=True)
+    written, _ = join_shards(output, unlike_processors=unlike_processors)
     delete_records(output)
     notify(f"wrote {', '.join(map(str, written))} from {plural(shards, 'shard')}")
 

@@ -8,6 +8,7 @@ import click
 
 from birchbark.cli.console import notify
 from birchbark.cli.options import PATH, option
+from birchbark.cli.shards import join_shards
 from birchbark.show.plural import plural
 
 
@@ -30,13 +31,9 @@ def command(output: Path, unlike_processors: bool, delete_shards: bool) -> None:
     run has no metadata. Shards that are missing, were made from other inputs or have been changed
     are refused.
     """
-    from birchbark.cluster.merge_shards import merge_shards
     from birchbark.cluster.shard_record import delete_records
-    from birchbark.collection.run_metadata import metadata_path
 
-    written, count = merge_shards(output, unlike_processors=unlike_processors)
-    for file in written:  # an earlier run's, made by one process
-        metadata_path(file).unlink(missing_ok=True)
+    written, count = join_shards(output, unlike_processors=unlike_processors)
     if delete_shards:
         delete_records(output)
     notify(f"joined {plural(count, 'shard')}: {', '.join(map(str, written))}")

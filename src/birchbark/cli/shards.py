@@ -25,6 +25,17 @@ shard_option = option(
 )
 
 
+def join_shards(output: Path, *, unlike_processors: bool) -> tuple[list[Path], int]:
+    """Join the shards of `output`; see `merge_shards`. An earlier run's metadata is deleted."""
+    from birchbark.cluster.merge_shards import merge_shards
+    from birchbark.collection.run_metadata import metadata_path
+
+    written, count = merge_shards(output, unlike_processors=unlike_processors)
+    for file in written:
+        metadata_path(file).unlink(missing_ok=True)
+    return written, count
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The whole of a command's work, or a shard of it.
