@@ -152,9 +152,7 @@ class Index:
     @property
     def fields_beside_contents(self) -> tuple[str, ...]:
         """The document fields that are searched, but not part of a document's contents."""
-        sources = (source for name in self.fields for source in self._manifest.fields[name])
-        contents = {"title", *self.read_fields}
-        return tuple(dict.fromkeys(source for source in sources if source not in contents))
+        return self._manifest.fields_beside_contents
 
     @property
     def changed(self) -> datetime:

@@ -143,14 +143,21 @@ class Manifest:
     origin_checksum: str = ""
 
     @property
+    def fields_beside_contents(self) -> tuple[str, ...]:
+        """The document fields that are searched, but not part of a document's contents."""
+        contents = {"title", *self.read_fields}
+        searched = [self.fields[name] for name in self.fields if name not in self.keywords]
+        sources = [source for of_field in searched for source in of_field]
+        return tuple(dict.fromkeys(source for source in sources if source not in contents))
+
+    @property
     def unread_fields(self) -> tuple[str, ...]:
         """The document fields that are searched, but not read by models.
 
         Fields to filter by, such as the path of a file, need not be read.
         """
-        read = {*self.keywords, *self.weighted, "title", *self.read_fields}
-        searched = [source for sources in self.fields.values() for source in sources]
-        return tuple(dict.fromkeys(source for source in searched if source not in read))
+        need_not = {*self.keywords, *self.weighted}
+        return tuple(name for name in self.fields_beside_contents if name not in need_not)
 
     def texts_of(self, document: Mapping[str, str]) -> list[str]:
         """Return the text of each indexed field. document: the fields of a document."""

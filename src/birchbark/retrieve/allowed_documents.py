@@ -201,12 +201,12 @@ def _read(
 
     Documents that are not read, because time is up, stay in them and are added to `unread`.
     """
-    states = known.states(index, phrase)
+    states, fields = known.states(index, phrase), index.fields_beside_contents
     for part, mask, late, state in zip(index.parts, masks, unread, states, strict=True):
         documents = _documents(index, part, np.flatnonzero(mask & (state == UNREAD)))
         while not is_late() and (found := next(documents, None)):
             number, document = found
-            state[number] = phrase.state_in(document, index.fields_beside_contents, is_late)
+            state[number] = phrase.state_in(document, fields, is_late)
         late |= mask & (state == UNREAD)
         mask &= state != LACKS
 
