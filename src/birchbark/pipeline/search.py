@@ -199,6 +199,8 @@ def _hits(
     hits = {hit.document.doc_id: hit for hit in results[-1].hits()}
     doc_ids = list(dict.fromkeys([*hits, *doc_ids]))[:top]
     for result in results[-2::-1]:
+        if all(doc_id in hits and hits[doc_id].scored for doc_id in doc_ids):
+            break
         for hit in result.hits():
             later = hits.get(hit.document.doc_id)
             if later is None or (hit.scored and not later.scored):
