@@ -102,13 +102,12 @@ class MissingVectors:
         The set STATIC has those of the bundled embedding and its segments alone. None if the index
         has other vectors.
         """
-        if is_static(self._encoder) and STATIC not in index.attachments:
+        static = is_static(self._encoder)
+        if static and STATIC not in index.attachments:
             own = name_of(self._encoder.checkpoint.root) == defaults.STATIC_EMBEDDING
             default = segmenter_name(self._ranker.segmenter) == defaults.SEGMENTS
             return STATIC if own and default else None
-        if is_static(self._encoder):
-            return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)
-        if not vector_sets(index.attachments):
+        if not static and not vector_sets(index.attachments):
             return VECTORS
         return fitting_set(index.attachments, self._encoder, self._ranker.segmenter)
 

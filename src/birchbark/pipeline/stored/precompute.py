@@ -165,8 +165,13 @@ def load_precomputations(
         for name, schema in writer.attachments.items()
         if (name in (TOKENS, STATIC) or is_vectors(name))
         and name not in leave_out
-        and {"segments", "model"} <= schema.config.keys()
+        and is_own(schema.config)
     ]
+
+
+def is_own(config: Mapping[str, Any]) -> bool:
+    """Return whether an attachment is Birchbark's own, which states its segments and its model."""
+    return {"segments", "model"} <= config.keys()
 
 
 def _load_precomputation(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from birchbark.errors import InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.index import Index
-from birchbark.pipeline.stored.precompute import STATIC
+from birchbark.pipeline.stored.precompute import STATIC, is_own
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 from birchbark.pipeline.stored.vector_sets import searched_sets, vector_sets
@@ -81,7 +81,7 @@ def open_stored_embedding(
     """
     chosen = _vector_set(index, name)
     config = index.attachments[chosen].config
-    if not {"segments", "model"} <= config.keys():
+    if not is_own(config):
         raise InputError(
             f"the {chosen} of this index were stored by another program",
             where=str(index.directory),
