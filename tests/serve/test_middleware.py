@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 from served import client, index_directory
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from birchbark.serve import middleware
+from birchbark.serve.agents import Agents
 from birchbark.serve.bounded_json import _STRING
 from birchbark.serve.limits import Limits
 from growth import FASTER_THAN_SQUARE, growth
@@ -424,3 +427,14 @@ def test_hostile_reports_harm_nothing(client: Any, tmp_path: Path) -> None:
     for path in ("/reports/link/", "/reports/good/page.html", "/reports/../outside/"):
         response = service.get(path)
         assert (response.status_code, "secret" in response.text) == (404, False)
+
+
+def test_an_agent_that_leaves_while_it_sends() -> None:
+    """Its request is a bad one, and no error of the service."""
+    agents = Agents(lambda scope, receive, send: None, nullcontext)  # type: ignore[arg-type]
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(HTTPException, match="400: the request ended before its body"):
+        asyncio.run(agents({"type": "http"}, receive, receive))  # type: ignore[arg-type]

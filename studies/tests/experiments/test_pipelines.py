@@ -173,10 +173,9 @@ def test_costs(study: SmallStudy) -> None:
     assert list((cache / "scores").glob("*.scores"))
 
 
-def test_times_are_measured_without_cached_scores(
-    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second study with cached scores still runs BERT to measure the time."""
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of inputs that models run; the last is added to, and is appended by a test."""
     counts: list[int] = []
     run = OnnxSession.run
 
@@ -185,6 +184,11 @@ def test_times_are_measured_without_cached_scores(
         return run(self, ids, types)
 
     monkeypatch.setattr(OnnxSession, "run", counting)
+    return counts
+
+
+def test_times_are_measured_without_cached_scores(study: SmallStudy, counts: list[int]) -> None:
+    """A second study with cached scores still runs BERT to measure the time."""
     for name in ("out", "again"):
         counts.append(0)
         study.run(name, cache=study.root / "cache")
@@ -212,23 +216,15 @@ def test_models_that_a_row_takes_by_default(study: SmallStudy) -> None:
 
 
 def test_each_time_is_that_of_new_texts(
-    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, counts: list[int]
 ) -> None:
     """An embedding remembers vectors of texts, also those of the query timed before."""
     study = write_small_study(tmp_path, RECIPE, MODEL=bert())
-    read: list[int] = []
-    run = OnnxSession.run
-
-    def counting(self: OnnxSession, ids: Sequence[Ids], types: Sequence[Ids] | None = None) -> Any:
-        read[-1] += len(ids)
-        return run(self, ids, types)
-
-    monkeypatch.setattr(OnnxSession, "run", counting)
     for name, timings in (("first", 1), ("once", 1), ("twice", 2), ("thrice", 3)):
         monkeypatch.setattr(runs, "TIMINGS", timings)
-        read.append(0)
+        counts.append(0)
         study.run(name, cache=study.root / "cache")
-    _, once, twice, thrice = read
+    _, once, twice, thrice = counts
     assert thrice - twice == twice - once > 0
 
 

@@ -143,11 +143,11 @@ class CollectionRanker:
         if self._collection.run:
             return _Searched(index, self._first)
         engine = open_engine(index, self._stage, None, load_scorer, rankers)
-        read, depth = (
+        candidates, deeper = (
             Run({q.query_id: engine.rank(q.text, count) for q in self._queries}, FIRST)
             for count in (min(ranker.depth, self._recipe.depth), self._recipe.depth)
         )
-        return _Searched(index, read, depth)
+        return _Searched(index, candidates, deeper)
 
     def _index_with_vectors(self, embedding: Scorer | None, ranker: Ranker) -> Index:
         """Return the index with the vectors of the ranker's segments, which are computed once."""
