@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from birchbark import highlight
-from birchbark.errors import DeadlineError
+from birchbark import highlight, load_ranker, rank
+from birchbark.errors import DeadlineError, InputError
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from conftest import WordScorer
@@ -44,6 +47,27 @@ def test_a_ranker_keeps_its_models_only() -> None:
     assert of_ranker == of_model
 
 
+def test_an_embedding_with_all_the_weight_chooses_alone() -> None:
+    """The cross-encoder, whose scores would not count, reads nothing."""
+    both = load_ranker()
+    text = "The shop opens at nine. Parcels can be sent back within thirty days. We sell tea."
+    query = "how long can I return a parcel"
+    alone = highlight(query, [text], both.embedding)
+    assert highlight(query, [text], replace(both, embedding_weight=1.0)) == alone
+    assert len(alone[0]) == 3
+
+
 def test_too_little_time() -> None:
     with pytest.raises(DeadlineError, match="time does not suffice"):
         highlight("bees dance", TEXTS, WordScorer(), budget=1e-9)
+
+
+@pytest.mark.parametrize("function", [rank, highlight])
+def test_a_text_too_long_for_any_budget(function: Callable[..., object]) -> None:
+    """It is refused at once where a model is to read all of it, and read without a budget."""
+    texts = ["bees", "A bee dances. " * 15_000]
+    with pytest.raises(InputError, match="too long to be read within a budget") as error:
+        function("bees dance", texts, WordScorer(), budget=60)
+    assert error.value.where == "text 1"
+    assert error.value.found == "210,000"
+    assert function("bees dance", texts, WordScorer())

@@ -103,6 +103,30 @@ def test_a_ranker_uses_the_set_of_its_model(
     assert engine.match.vectors == "vectors-2"
 
 
+def test_the_nearest_are_of_the_set_that_a_searcher_was_told(
+    index_directory: Path, models: tuple[Path, Path]
+) -> None:
+    """Without one, they are of the set that fits its ranker."""
+    one, other = models
+    store(index_directory, vectors_of(one), vectors_of(other))
+    ranker = Ranker(load_scorer(one), sentences)
+
+    def nearest(match: VectorMatch | None) -> tuple[list[tuple[str, float]], str | None]:
+        searcher = Searcher(index_directory, ranker, vector_match=match)
+        return (
+            scores(searcher.search("canoe", candidates="nearest", rankers=())),
+            searcher.vectors_model,
+        )
+
+    def of_set(vectors: str) -> list[tuple[str, float]]:
+        match = VectorMatch(vectors=vectors)
+        return scores(Searcher(index_directory, (), vector_match=match).search("canoe"))
+
+    assert nearest(None) == (of_set("vectors"), str(one))
+    assert nearest(VectorMatch(vectors="vectors-2")) == (of_set("vectors-2"), str(other))
+    assert of_set("vectors") != of_set("vectors-2")
+
+
 def test_a_first_stage_uses_the_set_that_it_is_told(
     index_directory: Path, models: tuple[Path, Path]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -79,7 +80,8 @@ def command(directory: Path) -> None:
     answer = search(IndexEngine(index, with_rm3), query.text, ranker, top=5)
     show_hits(answer.hits, [ranker.scorer.kind])
     notify(f"\n{time.perf_counter() - started:.0f} s in total. Try a query of your own:")
-    notify(f'  birchbark search {directory / "index"} "wait until all workers are done"')
+    index_path = shlex.quote(str(directory / "index"))
+    notify(f'  birchbark search {index_path} "wait until all workers are done"')
 
 
 def _claim(directory: Path) -> None:

@@ -16,6 +16,7 @@ from birchbark.errors import DeadlineError, InputError, require_at_least
 from birchbark.pipeline.answers.answer import Evidence
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
+from birchbark.pipeline.reading.choose import WHOLE_DOCUMENT
 from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring, score_documents
 from birchbark.pipeline.settings.ranker import Ranker
@@ -88,8 +89,9 @@ def rank(
         The best texts, each with its position in the input, its score and its best part.
 
     Raises:
-        InputError: `top` is less than 1, the query or a text is not a string, or the query is too
-            long for a model.
+        InputError: `top` is less than 1, the query or a text is not a string, the query is too
+            long for a model, or a text of more than 200,000 characters is to be read whole within
+            a budget.
         DeadlineError: The budget does not suffice for all texts.
     """
     require_at_least("top", top, 1)
@@ -121,7 +123,7 @@ def highlight(
     """Find the sentences of each text that are most relevant to `query`, as a search does.
 
     The embedding reads all sentences, and chooses three of each text for the cross-encoder. A
-    single model reads all sentences.
+    single model, or an embedding that has all the weight, reads all sentences.
 
     Args:
         query: The query.
@@ -135,13 +137,15 @@ def highlight(
         first. `segment.start` and `segment.end` are offsets in the text.
 
     Raises:
-        InputError: The query or a text is not a string, the query is too long for a model, or the
-            model scores whole texts.
+        InputError: The query or a text is not a string, the query is too long for a model, a text
+            is too long for the budget (see `rank`), or the model scores whole texts.
         DeadlineError: The budget does not suffice for all texts.
     """
     query, texts = text_of(query, "the query"), texts_of(texts, "text")
     loaded = load_once(model)
     models = loaded if isinstance(loaded, Ranker) else Ranker(loaded)
+    if models.embedding and models.embedding_share == 1:
+        models = Ranker(models.embedding)
     check_highlights(models)
     plan = ReadingPlan(segments=defaults.HIGHLIGHTS) if models.embedding else ReadingPlan()
     aggregation = Top((1.0,) * defaults.HIGHLIGHTS)
@@ -167,8 +171,18 @@ def _names(texts: Sequence[str]) -> list[str]:
 
 
 def _score(query: str, texts: Sequence[str], ranker: Ranker, deadline: Deadline) -> TopKScoring:
-    """Have a ranker read all texts; DeadlineError if time does not suffice."""
-    names = _names(texts)
+    """Have a ranker read all texts; DeadlineError if time does not suffice.
+
+    InputError for a text that is never read whole before a deadline, if a model is to do so.
+    """
+    names, longest = _names(texts), max(texts, key=len, default="")
+    if deadline.exists and ranker.plan.segments is None and len(longest) > WHOLE_DOCUMENT:
+        raise InputError(
+            "a text is too long to be read within a budget",
+            where=f"text {texts.index(longest)}",
+            wanted=f"at most {WHOLE_DOCUMENT:,} characters, or no budget",
+            found=f"{len(longest):,}",
+        )
     readers = RankerReaders(_TextStore(dict(zip(names, texts, strict=True))), ranker)
     scoring = score_documents(readers, query, names, deadline)
     if not scoring.stats.exact:

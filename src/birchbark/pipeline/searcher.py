@@ -25,7 +25,6 @@ from birchbark.pipeline.answers.search_notes import search_notes
 from birchbark.pipeline.answers.snippets import Snippets
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
-from birchbark.pipeline.open_engine import set_for
 from birchbark.pipeline.reading.topk import score_documents
 from birchbark.pipeline.search import (
     OnProgress,
@@ -150,11 +149,13 @@ class Searcher:
     def vectors_model(self) -> str | None:
         """The model that computed the stored vectors that are searched; None if there are none.
 
-        These are the vectors that the first ranker uses, or else the index's first set.
+        These are the vectors of `vector_match`, those that the first ranker uses, or else the
+        index's first set.
         """
-        index = self.index
-        name = set_for(index, self.rankers) or next(iter(searched_sets(index.attachments)), None)
-        return index.attachments[name].config.get("model") if name else None
+        snapshot = self._last.get()
+        attachments = snapshot.index.attachments
+        name = snapshot.nearest_set or next(iter(searched_sets(attachments)), None)
+        return attachments[name].config.get("model") if name else None
 
     def warm_up(self) -> None:
         """Load everything that is loaded on first use, so that the first search is not slow."""

@@ -81,11 +81,21 @@ class Snapshot:
         """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
         return self.for_rankers if reranked else self.engine
 
+    @property
+    def nearest_set(self) -> str | None:
+        """The set of vectors that `nearest` searches; None for the index's first one.
+
+        It is the one that is given, or else that of the first ranker.
+        """
+        match = self._settings.match
+        given = match.vectors if match else None
+        return given or set_for(self.index, self._settings.rankers)
+
     def nearest(self) -> DenseEngine:
         """Return the engine for searches by vectors alone; InputError if there are no vectors."""
         if self._nearest is None:
             settings = self._settings
-            match = VectorMatch(vectors=set_for(self.index, settings.rankers))
+            match = VectorMatch(vectors=self.nearest_set)
             self._nearest = dense_engine(
                 self.index, settings.stage, match, settings.load, settings.rankers
             )
