@@ -173,6 +173,28 @@ def test_a_question_is_asked_in_other_words(browser: Any, folder: Path) -> None:
     assert (folder / "notes.bench" / "judgments.qrels").read_text().startswith("own-1 0 ")
 
 
+def test_who_has_gone_on_stays_at_another_question(browser: Any, folder: Path) -> None:
+    """The documents of the earlier question in its new words stand before it."""
+    with (
+        judging(folder, "--queries", "mine.tsv") as address,
+        opened(browser, address, DESK) as page,
+    ):
+        waiting = list[Any]()
+        page.route("**/questions", lambda route: waiting.append(route))
+        page.keyboard.press("r")
+        page.keyboard.type("steam engine")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#rewording button:text-is('Ranking…')")
+        page.click("[data-skip]")
+        page.wait_for_selector("#question:text-is('birch river')")
+        waiting[0].continue_()
+        page.wait_for_selector("#rewording button:text-is('Ask')", state="attached")
+        assert page.inner_text("#question") == "birch river"
+        assert page.inner_text("#place").startswith("Question 2 of 2, document 1 of")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("#question:text-is('steam engine')")
+
+
 def test_a_grade_that_is_not_stored_is_told(browser: Any, folder: Path) -> None:
     with (
         judging(folder, "--queries", "mine.tsv") as address,

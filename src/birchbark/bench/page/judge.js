@@ -24,6 +24,11 @@ function showProgress() {
   $("progress").value = items.length ? judged / items.length : 1;
 }
 
+function showPlace() {
+  const { number, of } = items[at];
+  $("place").textContent = `Question ${number} of ${items.at(-1).number}, document ${of[0]} of ${of[1]}.`;
+}
+
 // index: of the item that is shown; −1 for none left.
 async function show(index) {
   controller?.abort();
@@ -37,7 +42,7 @@ async function show(index) {
   if (!item) return;
   at = index;
   const { question, document: { doc_id: id, grade } } = item, { signal } = controller;
-  $("place").textContent = `Question ${item.number} of ${items.at(-1).number}, document ${item.of[0]} of ${item.of[1]}.`;
+  showPlace();
   $("drafted").hidden = !question.drafted;
   $("question").textContent = question.text;
   showWords(false);
@@ -103,7 +108,8 @@ function showWords(shown) {
   if (shown) $("words").select(); else $("words").blur();
 }
 
-// All systems rank the question anew; the documents that they find take the places of those before.
+// All systems rank the question anew; the documents that they find take the places of those before. Who
+// has gone on to another question meanwhile stays there.
 async function reword(event) {
   event.preventDefault();
   const { question } = items[at], button = $("rewording").querySelector("button");
@@ -112,12 +118,18 @@ async function reword(event) {
   button.textContent = "Ranking…";
   try {
     const asked = await postJson("/questions", { query_id: question.query_id, text: $("words").value });
-    const questions = [...new Set(items.map(item => item.question))];
+    const questions = [...new Set(items.map(item => item.question))], { document: shown, question: current } = items[at];
     items = listed(questions.map(other => other === question ? asked : other));
-    showWords(false);
-    tell(null);
-    const first = items.findIndex(item => item.question === asked && isOpen(item));
-    if (first < 0) showNextOpen(); else show(first);
+    if (current !== question && !$("judging").hidden) {
+      at = items.findIndex(item => item.question === current && item.document === shown);
+      showPlace();
+      showProgress();
+    } else {
+      showWords(false);
+      tell(null);
+      const first = items.findIndex(item => item.question === asked && isOpen(item));
+      if (first < 0) showNextOpen(); else show(first);
+    }
   } catch (error) {
     tell(error);
   }
