@@ -25,6 +25,7 @@ from birchbark.records import Document, Qrels, Ranking, Run
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
+from birchbark.show.plot import Curves
 from birchbark_studies.comparison import rank_curves
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.outcome import Outcome
@@ -45,6 +46,7 @@ best = [1, 2]
 aggregations = ["first", "mean", "sum"]
 step = 0.5
 folds = 3
+ranks = true
 """
 SEED = 1  # gives folds that choose different weights, and queries that gain and lose
 QUERIES, DOCUMENTS = 12, 30
@@ -222,3 +224,13 @@ def test_rank_curves() -> None:
     assert [y for _, y in curves.series["r"]] == [0.25] + [0.5] * 19
     curves = rank_curves("n", "t", replace(qrels, relevant=2), {"r": run})
     assert [y for _, y in curves.series["r"]] == [0, 0] + [0.25] * 18
+
+
+def test_rank_curves_are_of_rows_without_the_first_stage(outcome: Outcome, qrels: Qrels) -> None:
+    """As in the thesis; the first stage stands beside them."""
+    (curves,) = [plot for plot in outcome.plots if plot.name == "ranks-1"]
+    names = ["1S: cross", "2S: cross", "cross, first", "cross, mean", "cross, sum"]
+    tags = ["BM25", *(f"{name}, alone" for name in names)]
+    runs = {tag: outcome.runs[f"Tiny.{tag}"] for tag in tags}
+    assert isinstance(curves, Curves)
+    assert curves.series == rank_curves("n", "t", qrels, runs).series

@@ -134,7 +134,8 @@ class EvidenceReport:
     def plots(self, tables: Sequence[Table]) -> tuple[Dots | Curves, ...]:
         """Plot differences from the first stage and from the reference model, and rank curves.
 
-        Rank curves are drawn only if the settings request them.
+        Rank curves are drawn only if the settings request them, of rows without the first stage
+        where there are such, beside the first stage itself.
         """
         baselines = {
             "evidence": ("differences", [collection.baseline for collection in self.collections]),
@@ -163,7 +164,8 @@ class EvidenceReport:
                 {
                     tag: run
                     for tag, run in collection.runs.items()
-                    if not tag.endswith(ALONE_SUFFIX)
+                    if tag == collection.baseline
+                    or tag.endswith(ALONE_SUFFIX) == self.settings.without_first_stage
                 },
             )
             for n, collection in enumerate(self.collections, 1)
