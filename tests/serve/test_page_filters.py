@@ -128,6 +128,21 @@ def test_menus_do_not_need_the_search_to_go_on(page: Any) -> None:
     page.wait_for_selector("summary:text-is('Type')")
 
 
+def test_compared_rankings_have_menus_and_chips(page: Any) -> None:
+    """Those of their own query, which the other view need not have shown before."""
+    page.goto(page.url.split("#")[0] + "#q=birch+-kayak&view=compare")
+    page.wait_for_selector("#compare .title")
+    page.wait_for_selector("#chips .chip:has-text('kayak')")
+    page.click("summary:text-is('Folder')")
+    assert labels(page) == ["guides 2", "letters 1"]
+    page.get_by_label("letters 1").check()
+    page.wait_for_selector("#chips .chip:has-text('letters')")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#compare .lists > div')]"
+        ".every(column => column.querySelectorAll('.title').length === 1)"
+    )
+
+
 def test_a_value_replaces_a_negated_filter(page: Any) -> None:
     """It would be negated as well otherwise."""
     page.goto(page.url.split("#")[0] + "#q=birch+bark&filter=type%3D!markdown")

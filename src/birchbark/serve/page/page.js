@@ -138,12 +138,16 @@ async function searchOnce(signal, started, newQuery) {
   return answer;
 }
 
-// What is shown once for a query: its chips and menus, and a likely misspelling.
 function showNewQuery(answer) {
-  state.answered = true;
   state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
   const weight = request("bert").first_stage_weight ?? state.about.first_stage_weight;
   state.withoutWords = weight !== 0 && answer.hits.length > 0 && answer.hits.every(hit => !hit.first_stage);
+  showBeside(answer);
+}
+
+// What is shown once for a query in either view: its chips and menus, and a likely misspelling.
+function showBeside(answer) {
+  state.answered = true;
   showChips(byId("chips"), { ...state, parts: answer.parsed.parts }, change, queryField);
   const dated = state.about.keywords.includes("modified") && answer.hits.some(hit => hit.source.modified);
   loadFilters(byId("menus"), state, beside.signal, { dated, depth: state.about.depth }, change);
@@ -204,6 +208,7 @@ async function compare(signal, started) {
     let answer;
     for await (answer of searchStream({ ...request(by), budget_ms: COMPARE_BUDGET }, signal)) {
       started();
+      if (!state.answered) showBeside(answer);
       showRanking(section, column, name, answer, open, state.about.unit);
     }
     showRanking(section, column, name, answer, open, state.about.unit, true);
