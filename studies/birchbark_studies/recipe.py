@@ -151,6 +151,16 @@ class Recipe:
             " ".join(graded),
         )
 
+    def check_depth(self, reranked: int) -> None:
+        """Raise InputError if more documents are re-ranked than the first stage ranks."""
+        if reranked > self.depth:
+            raise InputError(
+                "the first stage ranks fewer documents than are re-ranked",
+                where=f"{self.path}: depth",
+                wanted=f"{reranked} or more",
+                found=str(self.depth),
+            )
+
     def check_names(self, key: str, names: Iterable[str]) -> None:
         """Raise InputError if the table `key` of the recipe names an unknown collection."""
         known = [collection.name for collection in self.collections]

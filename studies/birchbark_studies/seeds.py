@@ -11,8 +11,8 @@ from birchbark.evaluate.measures import Results
 from birchbark.show.table import Column, Group, Heading, Row, Style, columns
 
 SEEDS_NOTE = (
-    "Mean {measure} over the queries for each seed. All other tables show the mean over the seeds, "
-    "of each query where queries are compared; their intervals and tests are over queries. "
+    "Mean {measure} over the queries for each seed. The tables of measures show the mean over the "
+    "seeds, of each query where queries are compared; their intervals and tests are over queries. "
     "Spread: the highest minus the lowest."
 )
 
@@ -49,7 +49,7 @@ def average_seeds(
     shown_as: row of a model → the row that stands for all its seeds; others stay as they are.
     """
     return {
-        row: of_seeds[0] if len(of_seeds) == 1 else _mean(row, of_seeds)
+        row: replace(of_seeds[0], tag=row) if len(of_seeds) == 1 else _mean(row, of_seeds)
         for row, of_seeds in _by_shown_row(results, shown_as).items()
     }
 

@@ -146,13 +146,7 @@ class RerankingExperiment(ModelExperiment):
 
     def _check_recipe(self, recipe: Recipe) -> None:
         """Raise InputError if a setting contradicts the rest of the recipe."""
-        if self.settings.deepest > recipe.depth:
-            raise InputError(
-                "the first stage ranks fewer documents than are re-ranked",
-                where=f"{recipe.path}: depth",
-                wanted=f"{self.settings.deepest} or more",
-                found=str(recipe.depth),
-            )
+        recipe.check_depth(self.settings.deepest)
         known = [collection.name for collection in recipe.collections]
         if unknown := [name for name in self.settings.judged_only if name not in known]:
             raise InputError(

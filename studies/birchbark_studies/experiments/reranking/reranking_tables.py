@@ -230,6 +230,11 @@ class RerankingReport:
             if not judged_only or stage.name in self.settings.judged_only
         ]
 
+    def _groups_of(self, collection: str) -> int:
+        """Return how many groups of rows a table of re-ranked runs has of one collection."""
+        shown = [stage for judged_only in (False, True) for stage in self._shown(judged_only)]
+        return sum(stage.name == collection for stage in shown)
+
     def _areas(self, stage: ScoredFirstStage) -> dict[Pair, Area]:
         """Return (model, field) → AUC with its interval, the mean over the seeds of a model."""
         areas = {}
@@ -304,7 +309,9 @@ class RerankingReport:
                 for result, difference in zip(others, differences, strict=True):
                     deltas.setdefault(result.tag, {})[depth] = difference[first]
             if shown:
-                rows = self.recipe.comparison(baseline.tag).rows([baseline, *others])
+                family = len(others) * len(names) * self._groups_of(stage.name)
+                comparison = self.recipe.comparison(baseline.tag)
+                rows = comparison.rows([baseline, *others], family=family)
                 seeds = seeds_rows(stage.title, results, self._shown_as, first)
         return Reranked(deltas, means, rows, seeds)
 
