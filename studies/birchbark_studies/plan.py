@@ -135,8 +135,9 @@ def _planned(
         ]
     seconds = None
     if texts is not None and not unknown:
-        operations = 2 * sum(size or 0 for size in sizes)  # per token
-        seconds = operations * texts * training.max_length / SPEED[device]
+        # two operations a parameter and token
+        read = sum(size or 0 for size in sizes) * texts + (size or 0) * _mined(training, texts)
+        seconds = 2 * read * training.max_length / SPEED[device]
     return PlannedTraining(models, training.title, base, length, texts, seconds, tuple(unknown))
 
 
@@ -159,6 +160,18 @@ def count_texts(training: TrainingConfig, root: Path | None = None) -> int | Non
         for data in training.data
     ]
     return (schedule.epochs or 0) * sum(x * n for x, n in zip(texts, inputs, strict=True))
+
+
+def _mined(training: TrainingConfig, texts: int) -> int:
+    """Return how many texts the model in training scores to mine negatives, at most.
+
+    texts: the number that it reads to learn from them.
+    """
+    mining, schedule = training.mining, training.schedule
+    if mining is None:
+        return 0
+    lists = texts // min(data.lists.texts for data in training.data)
+    return max(0, lists - mining.start * schedule.batch * schedule.accumulate) * mining.depth
 
 
 def _lines(training: TrainingConfig, root: Path | None) -> dict[str, int]:

@@ -5,6 +5,7 @@ Readers are in KINDS, or in other packages: entry points of the group `birchbark
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -54,13 +55,14 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     """Read the recipe at `path`. InputError for an invalid recipe names the file and the key.
 
     larger: whether to apply the settings in its table [larger] (dotted keys), which need more time
-        or a GPU.
+        or a GPU. The source names them then, and findings are those of this table, if any.
     """
     values = Section.table(path)
     changes = Section({"larger": values.pop("larger", {})}, str(path)).values("larger")
     if larger and not changes:
         raise InputError("the recipe has no table [larger]", where=str(path))
-    values = with_settings(values, changes, path) if larger else values
+    if larger:
+        values = with_settings({**values, "findings": ""}, changes, path)
     top = Section(values, str(path))
     installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
     kind = top.one_of("kind", (*KINDS, *installed))
@@ -76,7 +78,7 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
         settings="",
         kind=kind,
         title=top.text("title"),
-        source=top.text("source", ""),
+        source=top.text("source", "") + (_told(changes) if larger else ""),
         demonstration=top.text("demonstration", ""),
         findings=top.text("findings", ""),
         collections=_collections(top, experiment),
@@ -93,6 +95,12 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     top.reject_unknown_keys()  # with them, the settings may not be JSON
     settings = {key: value for key, value in values.items() if key not in WORDS}
     return replace(recipe, settings=json_checksum(settings))
+
+
+def _told(changes: Mapping[str, object]) -> str:
+    """Return a sentence on the settings that differ from those that the recipe's words are of."""
+    told = [f"{key} = {json.dumps(x)}" for key, x in changes.items() if key not in WORDS]
+    return f" Run with --larger: {', '.join(told)}." if told else ""
 
 
 def _measures(top: Section) -> tuple[str, ...]:

@@ -228,6 +228,20 @@ def test_each_time_is_that_of_new_texts(
     assert thrice - twice == twice - once > 0
 
 
+def test_slow_rows_are_timed_on_fewer_queries(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch, counts: list[int]
+) -> None:
+    """At least one; no other begins once the seconds for a row are over."""
+    rows = (("cached", 60, 1), ("two", 60, 2), ("slow", -1, 2), ("one", 60, 1))
+    for name, seconds, timed in rows:
+        study.replace("timed = ", f"timed = {timed} # ")
+        monkeypatch.setattr(runs, "TIMED_SECONDS", seconds)
+        counts.append(0)
+        study.run(name, cache=study.root / "cache")
+    _, two, slow, one = counts
+    assert two > slow == one > 0
+
+
 def test_models_that_cannot_be_opened(study: SmallStudy) -> None:
     """The error names the row and is reported before anything is indexed."""
     model = study.read().experiment.models[0]

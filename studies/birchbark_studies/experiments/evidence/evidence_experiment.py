@@ -68,11 +68,16 @@ class EvidenceExperiment(Experiment):
         settings = self.settings
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
+        for collection in collections:
+            collection.folds_or_random(settings.folds, recipe.seed)  # told before any work
         self._check_folds(recipe, collections)
         limits = dict.fromkeys(settings.compared.chains, settings.query_tokens)
         settings.compared.check_queries(collections, limits)
         for name, model in settings.compared.existing.items():
             with workspace.scorer(model, settings.precision) as scorer:
+                if scorer.width > 1 and settings.pruned:
+                    fault = f"{name} scores whole documents: segments cannot be pruned"
+                    raise InputError(fault, where=str(recipe.path))
                 for collection in collections:
                     self._check_queries(name, scorer, collection, workspace)
         prepared = settings.compared.prepare(workspace)
@@ -146,6 +151,8 @@ class EvidenceExperiment(Experiment):
     def _check_collections(self, recipe: Recipe) -> None:
         """Raise InputError if a setting does not fit the collections of the recipe."""
         settings = self.settings
+        deepest = max((settings.depth, *settings.depth_of.values()))
+        recipe.check_depth(deepest)
         for collection in recipe.collections:
             if (settings.length_bounds or settings.topics) and not collection.queries:
                 raise InputError(

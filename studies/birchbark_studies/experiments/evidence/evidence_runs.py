@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from birchbark import InputError, Qrels, Query, Run
+from birchbark import Qrels, Query, Run
 from birchbark.evaluate.mixtures import mixed_run
 from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.tune import Tuning, tune
@@ -57,10 +57,7 @@ def rank_by_evidence(
     workspace: Workspace,
     collection: TestCollection,
 ) -> EvidenceRuns:
-    """Rank one collection. models: name of a model, or of a fold's model → model name or path.
-
-    Raises InputError if segments are to be pruned for a model that scores whole documents.
-    """
+    """Rank one collection. models: name of a model, or of a fold's model → model name or path."""
     index = cache(lambda: workspace.index(collection, Schema()))
     runs = first_stages(recipe, workspace, index, collection, rm3=settings.rm3)
     baseline = list(runs)[-1]
@@ -87,9 +84,6 @@ def rank_by_evidence(
                 workspace.progress(f"{collection.name}: {part} scores {segments}")
                 with workspace.scorer(models[part], settings.precision) as scorer:
                     scores_documents = scorer.width > 1
-                    if scores_documents and settings.pruned:
-                        fault = f"{name} scores whole documents: segments cannot be pruned"
-                        raise InputError(fault)
                     of_part = score_candidates(
                         settings, scorer, index(), collection, first, queries
                     )

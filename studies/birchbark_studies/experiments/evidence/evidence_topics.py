@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from birchbark import InputError
+from birchbark.checkpoint.locate import open_named
+from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.evaluate.measures import Results
 from birchbark.score.attention import attention
+from birchbark.score.token_limits import cut_text
 from birchbark.show.attention_page import attention_page
 from birchbark.show.plot import Bars
 from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns
@@ -101,11 +104,13 @@ def _attention_page(settings: EvidenceSettings, model: str, topic: Topic) -> str
     texts = [text for hit in topic.hits[:1] for _, text in hit.segments[:1]]
     if not texts:
         return ""
+    tokenizer = CheckpointTokenizer(open_named(model))
+    query, _ = cut_text(tokenizer, topic.query, settings.query_tokens)  # as it was scored
     try:
-        result = attention(model, topic.query, texts[0], settings.precision)
+        result = attention(model, query, texts[0], settings.precision)
     except InputError:
         return ""
-    return attention_page(result, topic.model, topic.query, texts[0])
+    return attention_page(result, topic.model, query, texts[0])
 
 
 def _changes(baseline: Results, model: Results, name: str) -> list[tuple[str, float, float]]:

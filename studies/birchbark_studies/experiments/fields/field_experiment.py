@@ -191,7 +191,14 @@ def _weights(ranked: FieldRuns) -> Group:
     """Make a row for each fold."""
     tuning = ranked.tuning
     rows = (
-        Row.of(str(n + 1), (len(fold), *tuning.chosen_weights(n), *tuning.means(n)))
+        Row.of(
+            str(n + 1),
+            (
+                len(set(fold).intersection(tuning.query_ids)),
+                *tuning.chosen_weights(n),
+                *tuning.means(n),
+            ),
+        )
         for n, fold in enumerate(tuning.folds)
     )
     return Group(ranked.name, tuple(rows))

@@ -106,6 +106,8 @@ class PipelineExperiment(ModelExperiment):
         loader, rows = PipelineLoader(workspace), self.ranking.rows
         self._check_existing(loader)
         collections = [workspace.open(files) for files in recipe.collections]
+        for collection in collections if rows.tuned else ():
+            collection.folds_or_random(self.ranking.folds, recipe.seed)  # told before any work
         self.compared.check_queries(collections, rows.query_limits)
         prepared = self.compared.prepare(workspace)
         ranked = [
@@ -127,6 +129,8 @@ class PipelineExperiment(ModelExperiment):
     def _check_recipe(self, recipe: Recipe) -> None:
         """Raise InputError if a setting contradicts the rest of the recipe."""
         recipe.check_names("segments_of", self.ranking.segments_of)
+        stages = [stage for row in self.ranking.rows.stages.values() for stage in row]
+        recipe.check_depth(max(stage.depth for stage in stages))
         if self.baseline in self.ranking.first_stages and any(c.run for c in recipe.collections):
             raise InputError(
                 f"the baseline {self.baseline!r} is not computed for a collection with a run",

@@ -28,11 +28,16 @@ from birchbark.records import Ranking
 from birchbark.score.scorer import Scorer
 from birchbark_studies.collections import TestCollection
 from birchbark_studies.experiments.pipelines.loader import PipelineLoader
-from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, Cost, PipelineRuns
+from birchbark_studies.experiments.pipelines.pipeline_tables import (
+    FIRST,
+    TIMED_SECONDS,
+    Cost,
+    PipelineRuns,
+)
 from birchbark_studies.experiments.pipelines.rows import STATIC, PipelineRows, Stages
 from birchbark_studies.experiments.pipelines.tuned import cross_validated
 from birchbark_studies.recipe import Recipe
-from birchbark_studies.workspace import Workspace
+from birchbark_studies.workspace import WAIT, Workspace
 
 TIMINGS = 2  # measurements per query; the faster one counts
 
@@ -46,7 +51,8 @@ class RankingSettings:
         first_stages: Row → another first stage, without re-ranking, for comparison.
         segments_of: Collection → how its documents are split, where it differs from the stages.
         rm3: Whether the first stage expands queries with RM3.
-        timed: The number of queries per collection, evenly spaced, on which speed is measured.
+        timed: The number of queries per collection, evenly spaced, on which speed is measured; of
+            slow rows, only those that begin within TIMED_SECONDS.
         tune: The measure for which weights are chosen.
         folds: The number of folds, for collections without given folds.
     """
@@ -114,10 +120,13 @@ class CollectionRanker:
         shown = self._settings.rows.shown_as.get(name, name)
         if shown in self._ranked.costs:
             return  # another seed costs the same
-        timed, count = self._timed, len(self._queries)
-        seconds = sum(_time(searched, query, rankers) for query in timed)
+        count, seconds, started = len(self._queries), list[float](), time.perf_counter()
+        for query in self._timed:
+            seconds.append(_time(searched, query, rankers))
+            if time.perf_counter() - started > TIMED_SECONDS:
+                break
         self._ranked.costs[shown] = Cost(
-            seconds=seconds / len(timed),
+            seconds=sum(seconds) / len(seconds),
             parameters=self._loader.parameters(
                 stages,
                 self._models,
@@ -170,7 +179,7 @@ class CollectionRanker:
         add: Callable[[RerankedQuery], None] = lambda query: None,
     ) -> Run:
         scores = self._workspace.cache_or_scratch / "scores"
-        with with_score_caches(rankers, scores) as cached:
+        with with_score_caches(rankers, scores, wait=WAIT) as cached:
             run = rerank(
                 searched.index, searched.candidates, self._queries, cached.rankers, on_query=add
             )
