@@ -21,7 +21,6 @@ from birchbark.artifact import (
     software_versions,
     write_json,
 )
-from birchbark.collection.cord19 import METADATA
 from birchbark.collection.data_files import data_fingerprint
 from birchbark.collection.parsing.intake import Intake
 from birchbark.device.torch_session import session_factory
@@ -46,7 +45,7 @@ def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> 
     vocabulary = "\n".join(schema.vocabulary or ()).encode()
     values = {
         "documents": files.documents,
-        "contents": _contents(collection.source),
+        "contents": data_fingerprint(collection.source) if collection.source else "",
         "read": [files.format, files.encoding, files.skip_bad, files.include, files.exclude],
         "analyzer": [schema.analyzer, hashlib.sha256(vocabulary).hexdigest()],
         "fields": {name: list(sources) for name, sources in schema.fields.items()},
@@ -59,16 +58,6 @@ def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> 
         "extended_by": extended_by,
     }
     return json_checksum(values)[:32]
-
-
-def _contents(source: Path | None) -> list[str]:
-    """Return the names and the hash of the documents' files."""
-    if source is None:
-        return []
-    if source.name == METADATA:  # the full texts of CORD-19 are beside it
-        source = source.parent
-    names = sorted(str(path.relative_to(source)) for path in files_in(source))
-    return [data_fingerprint(source), *(names if source.is_dir() else ())]
 
 
 def _is_readable(directory: Path) -> bool:

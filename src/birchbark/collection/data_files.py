@@ -9,7 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from birchbark import defaults
-from birchbark.artifact import fingerprint_all, read_json, write_json
+from birchbark.artifact import files_in, fingerprint, json_checksum, read_json, write_json
+from birchbark.collection.cord19 import METADATA
 from birchbark.collection.ir_datasets import check_installed, dataset_id, is_installed
 from birchbark.errors import ArtifactError, InputError
 
@@ -32,13 +33,18 @@ def data_path(root: Path, name: str) -> Path:
 
 
 def data_fingerprint(path: Path) -> str:
-    """Return the SHA-256 of the file or folder at `path`.
+    """Return the SHA-256 of the file at `path`, or of a folder's files and their names.
 
-    For `ir_datasets:ID`, return the version of the package ir_datasets instead.
+    For `ir_datasets:ID`, return the version of the package ir_datasets instead; for the metadata of
+    CORD-19, the hash of the folder, which has the full texts.
     """
     if dataset_id(path):
         return f"ir_datasets {version('ir_datasets')}"
-    return fingerprint_all(path)
+    source = path.parent if path.name == METADATA else path
+    files = files_in(source)
+    names = [file.relative_to(source).as_posix() for file in files] if source.is_dir() else []
+    contents = fingerprint(*files)
+    return json_checksum({"names": names, "contents": contents}) if names else contents
 
 
 class KnownFiles:

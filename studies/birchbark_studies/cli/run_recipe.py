@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from math import inf
 from pathlib import Path
 
@@ -143,8 +144,10 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
                     progress=lambda text: notify(f"  {text}"),
                 )
                 result = "done"
-            except (BirchbarkError, OSError, ValueError) as fault:
+            except Exception as fault:  # of any kind: the other studies can still run
                 result, failed = f"failed: {fault}", failed + 1
+                if not isinstance(fault, BirchbarkError | OSError):
+                    notify(traceback.format_exc())
                 notify(f"  {result}")
             seconds = time.perf_counter() - started
             lines.append(f"{name:24} {item.state:10} {in_words(seconds):>8}  {result}")
