@@ -110,6 +110,17 @@ def test_stages_and_times(recipe: Path) -> None:
     assert plan.seconds == pytest.approx(second.seconds + read.seconds)
 
 
+def test_texts_that_are_mined_take_time(recipe: Path) -> None:
+    """Of 20 lists, 12 come after the first step of 8; 7 texts are scored for each of them."""
+    path = recipe.parent / "runs" / "second.toml"
+    before = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
+    path.write_text(path.read_text() + "[mining]\nevery = 1\nstart = 1\ndepth = 7\n")
+    after = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
+    assert before.texts == after.texts == 80
+    assert before.seconds and after.seconds
+    assert after.seconds / before.seconds == pytest.approx((3 * 80 + 84) / (3 * 80))
+
+
 def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
     """The first documents of a file tell, and bad lines do not matter."""
     lines = [

@@ -527,7 +527,7 @@ def test_recipes_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "no such recipe" in str(done.exception)
 
 
-def test_a_folder_of_recipes_is_run(root: Path) -> None:
+def test_a_folder_of_recipes_is_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing or stale, and nothing else; a failure does not stop the others."""
     folder = root.parent
     for path in sorted(folder.glob("*.toml"))[2:]:
@@ -559,6 +559,11 @@ def test_a_folder_of_recipes_is_run(root: Path) -> None:
     documents.write_text(documents.read_text() + "\n")
     CliRunner().invoke(group, ["study", "refresh", str(folder), "--data", str(root)])
     assert "**Stale.**" in (results / second / "README.md").read_text()
+    with monkeypatch.context() as patched:
+        patched.setattr("birchbark_studies.run.run_study", lambda *_, **__: {}["no such row"])
+        fault = run()
+    assert fault.stdout.count("failed: 'no such row'") == 2
+    assert fault.stderr.count("Traceback") == 2
     documents.write_text("no JSON\n")
     failed = run()
     assert failed.exit_code == 1

@@ -342,6 +342,33 @@ def test_gains_over_another_model(
             assert (hit.before, hit.rank) == tuple(ranks[:2])
 
 
+def test_attention_is_of_the_query_as_it_was_scored(study: SmallStudy, tmp_path: Path) -> None:
+    """A model that reads one token of queries is not shown with the others."""
+    study.replace("best = 2", 'best = 2\ntopics = ["cross"]\nquery_tokens = 1')
+    topic = study.run().topics[0]
+    page = (tmp_path / "out" / topic.page).read_text()
+    assert topic.query.split()[1:]
+    assert f"<title>Attention: {topic.query.split()[0]}</title>" in page
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("folds = 2", "folds = 5", "wrong number of folds"),
+        ("[evidence]", "depth = 2\n[evidence]", "fewer documents than are re-ranked"),
+    ],
+)
+def test_settings_that_do_not_fit_are_told_before_any_work(
+    study: SmallStudy, old: str, new: str, message: str
+) -> None:
+    """Scoring and training may take hours."""
+    study.replace(old, new)
+    told = list[str]()
+    with pytest.raises(InputError, match=message):
+        study.run(progress=told.append)
+    assert told == []
+
+
 def test_given_folds(study: SmallStudy, tmp_path: Path) -> None:
     """Given folds are used; folds without a judged query are refused before scoring."""
     (tmp_path / "folds.json").write_text('[["1", "2", "3"], ["4"]]')

@@ -463,6 +463,18 @@ def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) ->
         study.read()
 
 
+def test_the_words_of_larger_runs(study: SmallStudy) -> None:
+    """Findings are those of the table [larger], if any; the source tells what it changes."""
+    study.replace("kind =", 'findings = "Small."\nsource = "Ours."\nkind =')
+    study.append('[larger]\n"pipelines.stage.depth" = 77\ndemonstration = ""\n')
+    assert (study.read().findings, study.read().source) == ("Small.", "Ours.")
+    larger = study.read(larger=True)
+    told = "Ours. Run with --larger: pipelines.stage.depth = 77."
+    assert (larger.findings, larger.source) == ("", told)
+    study.append('findings = "Large."\n')
+    assert study.read(larger=True).findings == "Large."
+
+
 def test_larger_settings(study: SmallStudy) -> None:
     """They apply only if requested, change no other key, and are recorded in the manifest."""
     study.append('[larger]\n"pipelines.stage.depth" = 77\n')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Dots
+from birchbark_studies import comparison
 from birchbark_studies.experiments.reranking.reranking_runs import (
     Pool,
     ScoredPairs,
@@ -95,6 +97,22 @@ def test_first_documents_are_ranked_by_the_model_alone(outcome: Outcome, tmp_pat
             head = Ranking.of(scored, [scores[query_id][d] for d in scored])
             without = [d for d in first[:2] if d not in scored]
             assert run.rankings[query_id].doc_ids == (*head.doc_ids, *without, *first[2:])
+
+
+def test_p_is_corrected_for_all_groups_of_a_collection(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two first stages, each with and without unjudged documents, three rows and two measures."""
+    families = []
+    compare = comparison.compare
+
+    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
+        families.append(family)
+        return compare(*given, family=family, **options)
+
+    monkeypatch.setattr(comparison, "compare", noting)
+    study.run()
+    assert families == [4 * 3 * 2] * 4
 
 
 def test_areas_and_differences(outcome: Outcome, tmp_path: Path) -> None:

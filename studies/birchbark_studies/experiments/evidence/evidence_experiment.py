@@ -68,9 +68,9 @@ class EvidenceExperiment(Experiment):
         settings = self.settings
         self._check_collections(recipe)
         collections = [workspace.open(files) for files in recipe.collections]
+        self._check_folds(recipe, collections)
         for collection in collections:
             collection.folds_or_random(settings.folds, recipe.seed)  # told before any work
-        self._check_folds(recipe, collections)
         limits = dict.fromkeys(settings.compared.chains, settings.query_tokens)
         settings.compared.check_queries(collections, limits)
         for name, model in settings.compared.existing.items():
