@@ -86,6 +86,15 @@ def test_a_reference_is_written_as_its_table_shows_it(reference: str, value: str
     assert fill_in(f"A {{{reference}}}, b\n", TABLES, "x.toml") == f"A {value}, b\n"
 
 
+def test_the_largest_of_several_losses_is_the_lowest_difference() -> None:
+    """Losses are compared by their size, without the sign that their differences have."""
+    means = (-0.125, -0.375, -0.25)
+    rows = tuple(Row(str(mean), (Cell(0.5, None, replace(DOWN, mean=mean)),)) for mean in means)
+    table = Table("s", "S", "", (Column("AP", Style.MEASURE),), (Group("News", rows),))
+    for choice, value in (("max", ".375"), ("min", ".125"), ("median", ".250")):
+        assert fill_in(f"{{{choice} s / News / * / AP / loss}}", [table], "x.toml") == value
+
+
 def test_an_undefined_p_is_written_as_such() -> None:
     """The findings are not lost for it; it is no smaller than others."""
     cells = [Cell(0.5, None, replace(UP, corrected_p=p)) for p in (None, 0.02)]

@@ -97,6 +97,12 @@ def test_texts_are_shortened() -> None:
     assert title_pairs.texts("d0", DOCUMENTS[0]) != title_pairs.texts("d1", DOCUMENTS[0])
 
 
+def test_a_quarter_of_a_long_text_is_left_at_least() -> None:
+    """Of 30 words at least 7 are, and at most 29; all lengths between occur."""
+    lengths = {len(text.split()) for text in texts(with_changes(short_text=1))}
+    assert lengths == set(range(7, 30))
+
+
 @pytest.mark.parametrize(("name", "field"), [("title_title", "title"), ("swap", "text")])
 def test_queries_paired_with_titles(name: str, field: str) -> None:
     """The query is a title or a text."""

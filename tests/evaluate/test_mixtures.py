@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from birchbark.combine.interpolate import Scale, scale_scores
 from birchbark.errors import InputError
 from birchbark.evaluate.mixtures import (
     cross_validated_run,
@@ -90,6 +93,17 @@ def test_the_best_documents_of_runs_are_joined() -> None:
     assert joined["1"].scores.tolist() == [[0, 0.5], [0, 1], [0.5, 0], [1, 0]]
     assert joined["1"].below == ()
     assert joined["2"].scores.tolist() == [[0, 1]]
+
+
+def test_documents_below_the_best_do_not_change_the_scale_of_a_run() -> None:
+    """Under minmax the last of the best has 0, however low the scores below it are."""
+    runs = [
+        Run({"1": Ranking.from_pairs({"a": 4, "b": 3, "c": 2, "d": 0})}),
+        Run({"1": Ranking.from_pairs({"b": 8, "a": 4})}),
+    ]
+    joined = run_candidates(runs, ["1"], 3, partial(scale_scores, scale=Scale.MINMAX))
+    assert joined["1"].doc_ids == ("c", "b", "a")
+    assert joined["1"].scores.tolist() == [[0, 0], [0.5, 1], [1, 0]]
 
 
 def test_a_query_is_ranked_by_the_run_that_is_best_on_the_other_folds() -> None:

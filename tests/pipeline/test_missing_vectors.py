@@ -21,6 +21,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import missing_vectors
 from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.reading import document_reader
+from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
@@ -32,7 +33,7 @@ from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import count_missing
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents
-from birchbark.records import Document
+from birchbark.records import Document, Ranking
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.vector_match import BY_TERMS
 from birchbark.score.embedding import EmbeddingScorer
@@ -43,7 +44,7 @@ from birchbark.segment.by_name import Segmenter, parse_segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
-from conftest import DOCUMENTS, VOCABULARY, write_static
+from conftest import DOCUMENTS, VOCABULARY, WordScorer, write_static
 
 LONG = Document("long", {"text": "The birch river. " * 20})
 EMPTY = Document("empty", {"text": ""})
@@ -308,6 +309,15 @@ def test_without_time_documents_with_vectors_do_not_precede_all_others(
     assert all(min(known) <= hit.embedding <= max(known) for hit in assumed)
     order = [hit.document.doc_id for hit in first if hit.document.doc_id not in with_vectors]
     assert [hit.document.doc_id for hit in assumed] == order
+
+
+def test_assumed_evidence_is_as_high_as_the_document_in_the_first_stage() -> None:
+    """The second of six has the best of four known values, the fifth the last but one."""
+    ranker = Ranker(WordScorer(), embedding=WordScorer())
+    table = Candidates(ranker, Ranking.of(list("abcdef"), np.arange(6, 0, -1)))
+    table.embedding[[0, 2, 3, 5]] = 0.25, 0.75, 0.125, 0.5
+    table.assume_embedding([1, 4])
+    assert table.embedding.tolist() == [0.25, 0.75, 0.75, 0.125, 0.25, 0.5]
 
 
 @pytest.mark.parametrize("has_static", [True, False])

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from birchbark.errors import InputError
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.records import Document, Ranking
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.retrieve.first_stage import FirstStage, expanded_query, rank_query
 from birchbark.retrieve.rm3 import RM3, expand
 
 ANY_DF = 1.0
@@ -98,6 +98,18 @@ def test_only_the_feedback_documents_are_read(tmp_path: Path) -> None:
     ranking = Ranking.of(["a", "b"], [2.0, 1.0])
     expanded = expand(index, {"bee": 1.0}, ranking, RM3(documents=1, max_df_share=ANY_DF))
     assert "stone" not in expanded
+
+
+def test_terms_are_those_of_the_first_field(tmp_path: Path) -> None:
+    """The other fields are searched for the expanded query, but their terms are not added."""
+    fields = {"title": ("title",), "text": ("text",)}
+    documents = [Document("a", {"title": "bee honey", "text": "bee stone"})]
+    index = build_index(documents, tmp_path / "i", Schema("plain", fields=fields))
+    model = RM3(original_weight=0, max_df_share=ANY_DF)
+    for first, second, term in (("title", "text", "honey"), ("text", "title", "stone")):
+        stage = FirstStage(fields={first: 1.0, second: 1.0}, expansion=model)
+        expanded = expanded_query(index, {"bee": 1.0}, stage)
+        assert expanded == pytest.approx({"bee": 1 / 2, term: 1 / 2})
 
 
 def test_without_feedback_the_query_is_unchanged(index: Index) -> None:

@@ -32,3 +32,15 @@ def test_match_option() -> None:
     ):
         with pytest.raises(InputError, match=r"unknown match '.*number, nearest or nearest:COUNT"):
             parse_vector_match(wrong, COSINE)
+
+
+def test_numbers_of_nearest_documents() -> None:
+    """They take at most half of the places of a ranking by terms; otherwise they share none."""
+    depths = (1, 2, 5, 20)
+    for count, expected in ((None, [0, 1, 2, 10]), (4, [0, 1, 2, 4]), (0, [0, 0, 0, 0])):
+        shared = VectorMatch(count, OR, FIRST_STAGE)
+        assert [shared.nearest(depth) for depth in depths] == expected
+    for match in (VectorMatch(4), VectorMatch(4, OR), VectorMatch(4, None, FIRST_STAGE)):
+        assert [match.nearest(depth) for depth in depths] == [4, 4, 4, 4]
+    for match in (VectorMatch(), VectorMatch(None, OR, CandidateScores.RRF)):
+        assert [match.nearest(depth) for depth in depths] == [1, 2, 5, 20]

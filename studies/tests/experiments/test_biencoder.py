@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from birchbark.checkpoint.heads import POOLING_MODES, Pooling
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.records import Ranking
+from birchbark.records import Qrels, Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
+from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import Cosines, JudgedPairs
 from birchbark_studies.roc import auc
 from conftest import DOCUMENTS, QUERIES
 from small_study import QRELS, SmallStudy, write_small_study
@@ -100,6 +102,23 @@ def test_rankings_and_areas(study: SmallStudy, tmp_path: Path) -> None:
                 relevant.append(grade > 0)
         cell = tables["auc"].groups[0].rows[0].cells[column].value
         assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+
+
+def test_pairs_are_relevant_from_the_lowest_relevant_grade_on() -> None:
+    """Pairs below it are not relevant, nor unjudged ones; documents without cosines are in none."""
+    cosines = Cosines(np.zeros((1, 2, 3), np.float32), (Pooling("cls"),), ("1", "2"), tuple("abc"))
+    qrels = Qrels({"1": {"a": 1, "b": 2, "z": 3}, "2": {"b": 3, "c": 0}}, relevant=2)
+    pairs = JudgedPairs.of(cosines, qrels, {"1": ["c", "b"]})
+    found = zip(pairs.query.tolist(), pairs.document.tolist(), pairs.relevant.tolist(), strict=True)
+    assert set(found) == {
+        (0, 0, False),
+        (0, 1, True),
+        (0, 2, False),
+        (1, 1, True),
+        (1, 2, False),
+    }
+    every = JudgedPairs.of(cosines, replace(qrels, relevant=1), {})
+    assert every.relevant.sum() == 3
 
 
 @pytest.mark.parametrize("analyzer", ["english", "porter"])

@@ -293,6 +293,20 @@ def test_p_of_query_lengths_is_corrected_for_all_classes(study: SmallStudy, tmp_
     assert difference.corrected_p == 2 * difference.p < 1
 
 
+def test_p_of_query_lengths_is_not_corrected_where_the_recipe_says_so(
+    study: SmallStudy, tmp_path: Path
+) -> None:
+    """Without the correction, p is that of each test alone."""
+    (tmp_path / "q.tsv").write_text("1\triver\n2\tiron\n3\tbirch\n4\tthe river\n")
+    (tmp_path / "qrels.txt").write_text("1 0 canoe 1\n2 0 bridge 1\n3 0 canoe 1\n4 0 canoe 1\n")
+    study.replace("best = 2", "best = 2\nlengths = [1]")
+    study.replace('title = "Evidence"', 'title = "Evidence"\nbonferroni = false')
+    *_, cross = table_of(study.run(), "lengths").groups[0].rows
+    difference = cross.cells[0].difference
+    assert difference and difference.p
+    assert difference.corrected_p == difference.p < 1
+
+
 def test_example_topics(study: SmallStudy, tmp_path: Path) -> None:
     """Only the report quotes the best and worst topics; it links an attention page."""
     study.replace("best = 2", 'best = 2\ntopics = ["cross"]')

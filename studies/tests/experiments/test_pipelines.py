@@ -266,6 +266,20 @@ def test_a_run_without_judged_queries(study: SmallStudy) -> None:
         study.run()
 
 
+def test_a_given_run_is_cut_at_the_depth_of_the_study(study: SmallStudy) -> None:
+    """No row ranks the documents below it, whether it re-ranks fewer or as many."""
+    ranks = list(enumerate([document.doc_id for document in DOCUMENTS], 1))
+    lines = [f"{q} Q0 {doc_id} {rank} {9 - rank} x\n" for q in QUERIES for rank, doc_id in ranks]
+    (study.root / "given.run").write_text("".join(lines))
+    study.append('run = "given.run"\n')
+    study.replace('title = "Pipelines"', 'title = "Pipelines"\ndepth = 4')
+    rows = {name: run.rankings for name, run in study.run().runs.items()}
+    assert list(rows) == ["Tiny.first stage", "Tiny.shallow", "Tiny.deep"]
+    for rankings in rows.values():
+        for query_id in QUERIES:
+            assert set(rankings[query_id].doc_ids) == {doc_id for _, doc_id in ranks[:4]}
+
+
 def test_rm3_and_baseline(study: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     """rm3 expands the first stage; differences are from the baseline."""
     stages: list[FirstStage] = []

@@ -29,6 +29,7 @@ from birchbark_studies.experiments.reranking.reranking_runs import (
     Pool,
     ScoredPairs,
     mean_rank_change,
+    random_scores,
     rerank_top,
 )
 from birchbark_studies.outcome import Outcome
@@ -257,6 +258,16 @@ def test_documents_without_a_score_keep_their_order() -> None:
     run = rerank_top(first, {"1": {"d": 0.0}}, 4, "reranked")
     assert run.rankings["1"].doc_ids == ("d", "a", "b", "c", "e")
     assert rerank_top(first, {}, 4, "reranked").rankings == first.rankings
+
+
+def test_random_scores_are_others_for_each_query() -> None:
+    """The first document would otherwise have the same luck in each query."""
+    documents = dict.fromkeys("12", ("a", "b", "c"))
+    scores, again, other = (random_scores(documents, seed) for seed in (7, 7, 8))
+    assert scores == again
+    drawn = [value for of in (scores, other) for query in of.values() for value in query.values()]
+    assert len(set(drawn)) == 12
+    assert random_scores({"1": ("a", "b")}, 7)["1"] == {d: scores["1"][d] for d in "ab"}
 
 
 def test_pool(index: Index) -> None:
