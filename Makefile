@@ -32,10 +32,14 @@ test: .venv/ready-test .venv/ready-model
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Tests that need torch or the libraries of adapters, in a separate environment: gigabytes if pip finds only CUDA builds.
+# Files of the same folders without such a test are left to `make test`.
+WITHOUT_TORCH := tests/train/test_default_model.py tests/train/test_lists.py tests/train/test_dataset.py \
+  tests/train/test_setting_grid.py tests/train/test_sampler.py tests/train/test_prepared_pairs.py tests/cluster/test_merge_shards.py
 test-train: .venv-train/ready
 	.venv-train/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder tests/train studies/tests/train tests/device \
 	  tests/adapters tests/cluster tests/cli/test_train_command.py tests/pipeline/test_pair_scorer.py tests/score/test_transformers.py \
-	  tests/score/test_static_session.py tests/benchmarks/test_training_gpu.py tests/test_arguments.py tests/test_notebooks.py
+	  tests/score/test_static_session.py tests/benchmarks/test_training_gpu.py tests/test_arguments.py tests/test_notebooks.py \
+	  $(addprefix --ignore=,$(WITHOUT_TORCH))
 
 .venv-train/ready: pyproject.toml studies/pyproject.toml
 	$(PYTHON) -m venv .venv-train

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from birchbark.arguments import instances_of, listed, text_of, texts_of
@@ -124,6 +124,7 @@ def test_documents_keep_their_ids_in_any_form(form: str) -> None:
 
 @by_form
 @given(order=st.permutations(range(len(DOCUMENTS))))
+@settings(max_examples=15)
 def test_documents_in_any_form_and_order_give_the_same_run(
     form: str, order: list[int], tmp_path_factory: pytest.TempPathFactory, index: Index
 ) -> None:

@@ -45,6 +45,7 @@ def call(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.mark.slow
 def test_hooks(
     call: Callable[..., subprocess.CompletedProcess[str]],
     tmp_path: Path,

@@ -58,7 +58,13 @@ def printed(text: str) -> list[str]:
     return re.findall(r"^# → (.*)$", text, re.M)
 
 
-@pytest.mark.parametrize("page", PAGES + PYTHON_PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * ("how-to" in page.parts))
+        for page in PAGES + PYTHON_PAGES
+    ],
+)
 def test_every_command_of_a_page_works(page: Path, output_of: Callable[[Path], str]) -> None:
     """It works in an empty folder, and prints what the page shows as printed."""
     out = output_of(page).splitlines()

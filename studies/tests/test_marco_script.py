@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pytest
+
 from birchbark.collection.documents import read_collection
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
@@ -14,6 +16,7 @@ from conftest import write_bert
 from original_formats import SUBJECT_QUERIES, run_script, write_gzip, write_marco
 
 
+@pytest.mark.slow
 def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
     """Each has its relevant documents and others; windows are of documents that BM25 finds."""
     write_marco(tmp_path)
@@ -37,6 +40,7 @@ def test_training_and_evaluation_share_nothing(tmp_path: Path) -> None:
     assert {pair.relevance for pair in pairs} == {0, 1}
 
 
+@pytest.mark.slow
 def test_pairs_for_distillation(tmp_path: Path) -> None:
     """A query has five windows of its relevant document, and one of each of five others.
 

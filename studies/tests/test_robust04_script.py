@@ -14,6 +14,7 @@ from original_formats import NEWS_QRELS, NEWS_QUERIES, run_script, write_robust0
 pytest.importorskip("ncompress")
 
 
+@pytest.mark.slow
 def test_the_congressional_record_is_left_out(tmp_path: Path) -> None:
     """All judged documents are paired, and unjudged ones, each with its own text."""
     write_robust04(tmp_path)

@@ -268,6 +268,7 @@ print(kills, *sorted(seen), sep=chr(10))
 """
 
 
+@pytest.mark.slow
 def test_each_step_is_atomic_when_killed_in_any_fsync(tmp_path: Path) -> None:
     """Attach, update, merge, attach under another schema, detach: readers see all or nothing."""
     build_index(DOCUMENTS[:4], tmp_path / "intact")

@@ -355,6 +355,7 @@ while status:
 """
 
 
+@pytest.mark.slow
 def test_commits_are_atomic_when_killed_in_any_fsync(tmp_path: Path) -> None:
     """The process is killed each time a commit or merge waits for the disk, in turn."""
     build_index(DOCUMENTS[:2], tmp_path / "i")

@@ -212,6 +212,7 @@ def test_errors_do_not_end_it(searcher: Searcher, monkeypatch: pytest.MonkeyPatc
     assert "searches work" in reports[0]
 
 
+@pytest.mark.slow
 def test_a_killed_service_leaves_an_intact_index(tmp_path: Path) -> None:
     """Whenever the kill comes, the next start continues, and committed vectors are kept."""
     model = write_bert(tmp_path / "bert", labels=1)

@@ -64,6 +64,7 @@ def test_fields(root: Path) -> None:
     assert 0 < ratio < 1  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
     """The study gives tables 4.3 to 4.5 and ignores unjudged pairs."""
     model = bert()
@@ -85,6 +86,7 @@ def test_bi_encoders(root: Path, bert: Callable[..., Path]) -> None:
     assert len(table_of(outcome, "match").groups[0].rows) == 4
 
 
+@pytest.mark.slow
 def test_re_ranking(root: Path, bert: Callable[..., Path]) -> None:
     """The study gives tables 4.7 and 4.8, for two first stages and for judged documents only."""
     outcome = study(root, "covid-reranking", str(bert(labels=1)))
