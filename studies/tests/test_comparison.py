@@ -18,6 +18,7 @@ from birchbark_studies.comparison import (
     difference_dots,
     measure_columns,
     rank_curves,
+    together,
     tuning_columns,
 )
 
@@ -96,6 +97,22 @@ def test_the_note_names_what_was_done() -> None:
     assert "difference from BM25, p < .2." in other.note("BM25")
     assert "t-test that is not corrected for the number of comparisons" in other.note()
     assert other.note().endswith(" Grades from 2 on count.")
+
+
+def test_queries_of_all_collections_count_the_same() -> None:
+    """Queries of two collections may share an id; a run that one of them lacks is left out."""
+    first = {
+        "base": Results("base", {"AP": {"1": 0.5, "2": 0.25, "3": 0.75}}, {"AP": 0.5}, 1, 4),
+        "gone": Results("gone", {"AP": {"1": 1, "2": 1, "3": 1}}, {"AP": 1}),
+    }
+    second = {
+        "other": Results("other", {"AP": {"1": 1}}, {"AP": 1}),
+        "base": Results("base", {"AP": {"1": 0.125}}, {"AP": 0.125}, 2, 8),
+    }
+    (joined,) = together([first, second])
+    assert (joined.tag, joined.unranked, joined.unjudged) == ("base", 3, 12)
+    assert list(joined.values["AP"].values()) == [0.5, 0.25, 0.75, 0.125]
+    assert joined.means == {"AP": 1.625 / 4}
 
 
 def test_headings_of_columns() -> None:

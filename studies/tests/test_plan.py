@@ -121,6 +121,49 @@ def test_texts_that_are_mined_take_time(recipe: Path) -> None:
     assert after.seconds / before.seconds == pytest.approx((3 * 80 + 84) / (3 * 80))
 
 
+def test_teachers_read_what_a_model_learns_from(recipe: Path) -> None:
+    """They read each text once, the model in training thrice; steps decide how many there are."""
+    path = recipe.parent / "runs" / "second.toml"
+    text = path.read_text().replace('"softmax"', '"softmax", teacher = "my-bert-large-x"')
+    path.write_text(text.replace("epochs=2", "steps = 5\naccumulate = 2"))
+    run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
+    assert (run.length, run.texts, run.unknown) == ("5 steps of 16", 5 * 16 * 4, ())
+    size, teacher = 2 * (4 * 16 * 16 + 2 * 16 * 24), 24 * (4 * 1024**2 + 2 * 1024 * 4096)
+    assert run.seconds == pytest.approx(2 * (3 * size + teacher) * 320 * 64 / SPEED["cuda"])
+    path.write_text(path.read_text().replace("my-bert-large-x", "nobody"))
+    run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
+    assert (run.seconds, run.unknown) == (None, ("the size of nobody",))
+
+
+@pytest.mark.parametrize(
+    ("model", "layers", "hidden"),
+    [
+        ("bert-base-uncased", 12, 768),
+        ("google/bert_uncased_L-4_H-256_A-4", 4, 256),
+        ("my-bert-large_L-2-H-128", 2, 128),
+    ],
+)
+def test_sizes_of_models_that_are_not_here(
+    recipe: Path, model: str, layers: int, hidden: int
+) -> None:
+    """Their names tell; the largest model of a study reads for all."""
+    name = next(path.name for path in recipe.parent.iterdir() if path.name.startswith("bert"))
+    given = f'given = "{recipe.parent / name}"'
+    recipe.write_text(recipe.read_text().replace(given, f'given = "{model}"'))
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[1]
+    size = layers * (4 * hidden**2 + 2 * hidden * 4 * hidden)
+    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / SPEED["cpu"])
+
+
+def test_layers_that_a_training_keeps(recipe: Path) -> None:
+    """They decide its size, and that of the models trained from it."""
+    first = recipe.parent / "runs" / "first.toml"
+    first.write_text(first.read_text() + "[model]\nlayers = 1\nintermediate = 8\n")
+    run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
+    size = 4 * 16 * 16 + 2 * 16 * 8
+    assert run.seconds == pytest.approx(6 * size * 80 * 64 / SPEED["cuda"])
+
+
 def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
     """The first documents of a file tell, and bad lines do not matter."""
     lines = [

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -27,21 +28,29 @@ from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.errors import ArtifactError, CheckpointError, InputError
 from birchbark.evaluate.measures import measure
+from birchbark.evaluate.tune import Tuning
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.describe import describe
-from birchbark.records import Document
+from birchbark.records import Document, Qrels
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
-from birchbark.show.table import Column
+from birchbark.section import Section
+from birchbark.show.table import Column, Group, Row, Style, Table, columns
+from birchbark_studies.collections import CollectionFiles, open_collection
+from birchbark_studies.experiments.analyzers import _sizes
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark_studies.experiments.fields.field_experiment import _judgments, _values
+from birchbark_studies.experiments.fields.field_runs import FieldRuns, _counts
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.listing import State, list_recipe, read_as_measured
 from birchbark_studies.markdown import render_markdown
 from birchbark_studies.outcome import Outcome
+from birchbark_studies.published import read_published, with_published
 from birchbark_studies.recipe_folder import RECIPES, recipe_path, results_folder
 from birchbark_studies.run import run_file_name, run_study
 from birchbark_studies.staleness import PUBLISHED, stale_because
 from birchbark_studies.stored_results import read_results
+from birchbark_studies.workspace import _index_key
 from conftest import QUERIES, write_bert
 from small_study import QRELS, table_of, write_collection
 
@@ -248,6 +257,72 @@ def _row(outcome: Outcome, name: str, row: str) -> tuple[tuple[Column, ...], lis
     return table.columns, [cell.value for cell in cells]
 
 
+def test_published_figures_stand_in_their_columns() -> None:
+    """Whatever the order of the recipe; columns that it leaves out are empty.
+
+    Several tables of the literature may be beside one of ours.
+    """
+    layout = {"a": columns(Style.MEASURE, "AP", "RR", "P@5"), "b": columns(Style.COUNT, "pairs")}
+    entries = [
+        {"table": "a", "where": "X", "columns": ["P@5", "AP"], "rows": [["m", ".1", 0.2]]},
+        {"table": "b", "where": "Y", "columns": ["pairs"], "rows": [["n", 7]]},
+        {"table": "a", "where": "Z", "columns": ["RR"], "rows": [["o", 1], ["p", 2]]},
+    ]
+    found = read_published([Section(entry, "x.toml") for entry in entries], layout)
+    assert found == {
+        "a": (
+            Group("X", (Row.of("m", [0.2, None, ".1"]),), published=True),
+            Group("Z", (Row.of("o", [None, 1, None]), Row.of("p", [None, 2, None])), True),
+        ),
+        "b": (Group("Y", (Row.of("n", [7]),), published=True),),
+    }
+    ours = Group("Tiny", (Row.of("q", [1, 1, 1]),))
+    table = Table("a", "A", "", layout["a"], (ours, Group("old", (), published=True)))
+    assert with_published(table, found).groups == (ours, *found["a"])
+    assert with_published(replace(table, name="c"), found).groups == (ours,)
+
+
+def test_sizes_of_an_index_and_of_judged_queries(tmp_path: Path) -> None:
+    """Terms are counted with repetitions, those of a query that is not judged are not."""
+    documents = [
+        Document("a", {"title": "Bees", "text": "Bees dance."}),
+        Document("b", {"title": "", "text": "The river"}),
+    ]
+    queries = {"1": "bees", "2": "the bees dance", "3": "a river", "4": "not judged"}
+    write_collection(tmp_path, documents, queries, "1 0 a 1\n2 0 a 0\n3 0 b 1\n")
+    files = CollectionFiles("Tiny", "docs.jsonl", "q.tsv", "qrels.txt")
+    index = build_index(documents, tmp_path / "index", Schema("plain"))
+    group = _sizes(open_collection(files, tmp_path), {"plain": index})
+    assert (group.name, group.rows) == ("Tiny", (Row.of("plain", (2, 5, 4, 2.5, 3, 2.0)),))
+
+
+def test_an_index_belongs_to_what_it_is_made_from(tmp_path: Path) -> None:
+    """Anything that changes it gives it another name; what does not, such as queries, the same."""
+    write_collection(tmp_path)
+    files = CollectionFiles("Tiny", "docs.jsonl", "q.tsv", "qrels.txt")
+    schema, collection = Schema("wordpiece", ("a", "b")), open_collection(files, tmp_path)
+
+    def key(schema: Schema = schema, extended_by: str = "", **changes: Any) -> str:
+        changed = replace(collection, files=replace(files, **changes))
+        return _index_key(changed, schema, extended_by)
+
+    assert key() == key(name="Other", run="x.run", folds="f.json", relevant=2, topic_fields=("x",))
+    others = [
+        key(format="jsonl"),
+        key(encoding="cp1252"),
+        key(skip_bad=True),
+        key(include=("*.txt",)),
+        key(exclude=("*.txt",)),
+        key(extended_by="vectors"),
+        key(replace(schema, vocabulary=("b", "a"))),
+        key(replace(schema, analyzer="porter+wordpiece")),
+        key(replace(schema, fields={"contents": ("title",)})),
+        key(replace(schema, fields={"contents": ("text",)})),
+        key(replace(schema, read_fields=("abstract",))),
+    ]
+    assert len({key(), *others}) == 1 + len(others)
+
+
 def test_published_figures_are_marked_everywhere(root: Path) -> None:
     """The report, the Markdown, the JSON and the terminal output mark them."""
     arguments = ["study", "run", str(root.parent / "analyzers.toml"), "--data", str(root)]
@@ -321,6 +396,44 @@ def test_fields_are_counted_in_all_and_in_judged_documents(root: Path) -> None:
     assert titles["Birch canoe"] == titles["none"] == [1, 0.2, 1 / 3]
     assert titles["Bees"] == [1, 0.2, 0.0]
     assert small_study.values_of(outcome, "judgments") == {"1": [2, 2, 1], "4": [3, 1, 0]}
+
+
+def test_values_of_lists_and_dates_are_counted(tmp_path: Path) -> None:
+    """Each value of a list counts once for its document, and the year of a date."""
+    fields = {
+        "a": {"text": "x", "source": "PMC; WHO;PMC", "date": "2020-03-01"},
+        "b": {"text": " ", "source": "WHO", "date": "2020-12-31T00:00"},
+        "c": {"text": "x", "source": "", "date": "2020"},
+        "d": {"text": "x", "date": "spring"},
+    }
+    documents = [Document(doc_id, values) for doc_id, values in fields.items()]
+    index = build_index(documents, tmp_path / "index")
+    presence, counted = _counts(index, ("text", "title"), ("source", "date"), {"a", "c", "gone"})
+    assert presence == {"text": (3, 2), "title": (0, 0)}
+    assert counted == {
+        "source": {"PMC": (1, 1), "WHO": (2, 1), "": (2, 1)},
+        "date": {"2020": (3, 2), "spring": (1, 0)},
+    }
+
+
+def test_values_and_judgments_of_fields() -> None:
+    """The most frequent values are shown, in the order of their names where they are equal.
+
+    Relevant are grades from the lowest relevant one on, however high the highest is.
+    """
+    qrels = Qrels({"1": {"a": 1, "b": 2, "c": 3, "d": 0}, "2": {"a": 1}}, relevant=2)
+    values = {"last": (1, 0), **{f"v{n:02}": (2, 1) for n in range(19, 0, -1)}, "": (8, 4)}
+    tuning = Tuning(np.eye(2), np.eye(2), ("1", "2"), (("1",), ("2",)), (0, 1))
+    counted = {"few": {"x": (5, 0)}, "many": values | {"lost": (1, 1)}}
+    ranked = FieldRuns("Tiny", qrels, {}, tuning, {}, {}, {}, counted, 10, 5)
+    group = _values(ranked, "many")
+    assert group.name == "Tiny, many, 20 of 22 values"
+    names = ["none", *(f"v{n:02}" for n in range(1, 20))]
+    assert [row.name for row in group.rows] == names
+    assert [c.value for c in group.rows[0].cells] == [8, 0.8, 0.8]
+    assert [c.value for c in group.rows[19].cells] == [2, 0.2, 0.2]
+    assert _values(ranked, "few") == Group("Tiny, few", (Row.of("x", (5, 0.5, 0.0)),))
+    assert _judgments(ranked).rows == (Row.of("1", (4, 2, 1)), Row.of("2", (1, 0, 0)))
 
 
 def test_match_ratios_count_documents_below_the_depth(root: Path) -> None:

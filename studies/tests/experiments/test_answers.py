@@ -7,10 +7,23 @@ from pathlib import Path
 import pytest
 
 from birchbark.errors import InputError
+from birchbark.index.index import Index
+from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Query
 from birchbark_studies.experiments import answers
-from birchbark_studies.experiments.answers import ANSWERED, FOREIGN, KINDS, MEAN, REMOVED
+from birchbark_studies.experiments.answers import (
+    ANSWERED,
+    FOREIGN,
+    KINDS,
+    MEAN,
+    REMOVED,
+    AnswersExperiment,
+    _mean,
+    _shares,
+)
+from birchbark_studies.workspace import Workspace
+from conftest import DOCUMENTS
 from small_study import COLLECTION, SmallStudy, write_small_study
 
 RECIPE = """
@@ -61,6 +74,53 @@ def test_probabilities_are_those_of_the_default_search(study: SmallStudy) -> Non
     assert isinstance(plot, answers.Curves)
     for number, kind in enumerate(KINDS):
         assert [y for _, y in plot.series[kind]] == [row[number] for row in means]
+
+
+@pytest.mark.parametrize(("count", "lost"), [(150, 2), (1, 1)])
+def test_queries_without_a_relevant_document_are_not_asked(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch, count: int, lost: int
+) -> None:
+    """From grade 2 on, one of three queries keeps its document, and those asked besides lose it.
+
+    The number of queries limits each kind; documents of queries that are not asked stay.
+    """
+    documents = {"1": "canoe", "2": "engine", "3": "bees"}
+    qrels = "".join(f"{query_id} 0 {doc_id} 2\n" for query_id, doc_id in documents.items())
+    (study.root / "qrels.txt").write_text(f"{qrels}4 0 bridge 1\n1 0 forest 1\n")
+    study.replace('name = "Tiny"', 'name = "Tiny"\nrelevant = 2')
+    study.replace("thresholds", f"queries = {count}\nthresholds")
+    recipe, workspace = study.read(), Workspace(study.root, study.root)
+    left: set[str] = set()
+    asked: list[str] = []
+
+    def probability(index: Index, query: Query) -> float:
+        left.update(document.doc_id for document in index)
+        asked.append(query.query_id)
+        return 0.1
+
+    monkeypatch.setattr(answers, "attach", lambda *_: None)
+    monkeypatch.setattr(answers, "Searcher", lambda directory, loaded: Index(directory))
+    monkeypatch.setattr(answers, "_probability", probability)
+    collection, foreign = workspace.open(recipe.collections[0]), [Query("9", "steam")]
+    assert isinstance(recipe.experiment, AnswersExperiment)
+    found = recipe.experiment._ask(collection, foreign, recipe.seed, workspace, LoadedModels())
+    assert found == {ANSWERED: [0.1], REMOVED: [0.1] * lost, FOREIGN: [0.1]}
+    answered, *removed, last = asked
+    assert {answered, *removed} <= documents.keys()
+    assert last == "9"
+    assert left == {d.doc_id for d in DOCUMENTS} - {documents[query_id] for query_id in removed}
+
+
+def test_a_probability_at_the_threshold_is_not_below_it() -> None:
+    """Shares are of each kind of query, and means of collections count each the same."""
+    found = {"a": [0.1, 0.2, 0.3, 0.2], "b": [0.2, 0.1]}
+    assert [_shares(found, threshold) for threshold in (0.1, 0.2, 0.25)] == [
+        [0.0, 0.0],
+        [0.25, 0.5],
+        [0.75, 1.0],
+    ]
+    first, second = [[0.0, 0.5], [0.25, 1.0]], [[1.0, 0.25], [0.75, 0.0]]
+    assert _mean([first, second]) == [[0.5, 0.375], [0.5, 0.5]]
 
 
 def test_one_collection_is_not_enough(study: SmallStudy) -> None:

@@ -12,16 +12,24 @@ import numpy as np
 import pytest
 
 from birchbark.checkpoint.heads import POOLING_MODES, Pooling
+from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
-from birchbark.records import Qrels, Ranking
+from birchbark.records import Document, Qrels, Query, Ranking
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
-from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import Cosines, JudgedPairs
+from birchbark.show.plot import Curves
+from birchbark_studies.experiments.bi_encoder import bi_encoder_scores
+from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
+    Cosines,
+    JudgedPairs,
+    compute_cosines,
+)
+from birchbark_studies.layer_encoder import LayerEncoder
 from birchbark_studies.roc import auc
 from conftest import DOCUMENTS, QUERIES
 from small_study import QRELS, SmallStudy, write_small_study
@@ -102,6 +110,69 @@ def test_rankings_and_areas(study: SmallStudy, tmp_path: Path) -> None:
                 relevant.append(grade > 0)
         cell = tables["auc"].groups[0].rows[0].cells[column].value
         assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+
+
+def test_areas_of_the_layers(study: SmallStudy) -> None:
+    """The best layer is that of the curve's pooling, which the plot shows for all layers."""
+    outcome = study.run()
+    tables = {table.name: table for table in outcome.tables}
+    (layers,) = [plot for plot in outcome.plots if plot.name == "layers-1"]
+    assert isinstance(layers, Curves)
+    index = build_index(DOCUMENTS, study.root / "index")
+    qrels = read_qrels(study.root / "qrels.txt").grades
+    model = next(path for path in study.root.iterdir() if path.name.startswith("bert"))
+    encoder = LayerEncoder(model, ("max",))  # three layers
+    titles = {d.doc_id: d.title for d in DOCUMENTS if d.title}
+    asked = encoder.embed(list(QUERIES.values()), queries=True)  # (queries, layers, hidden)
+    vectors = encoder.embed(list(titles.values()))
+    cosines, relevant = [], []
+    for number, (query_id, text) in enumerate(QUERIES.items()):
+        top = rank_query(index, text, depth=1).doc_ids
+        for column, doc_id in enumerate(titles):
+            if doc_id in top or doc_id in qrels[query_id]:
+                cosines.append((asked[number] * vectors[column]).sum(axis=1))
+                relevant.append(qrels[query_id].get(doc_id, 0) > 0)
+    areas = [auc(of_layer, np.array(relevant)) for of_layer in np.array(cosines).T]
+    best = areas.index(max(areas))
+    assert areas[best] != areas[2]
+    row = tables["layers"].groups[0].rows[1]
+    assert row.name == "tiny, title"
+    assert [c.value for c in row.cells] == pytest.approx([best, areas[best], areas[2]])
+    assert list(layers.series[row.name]) == [pytest.approx(point) for point in enumerate(areas)]
+
+
+def test_documents_are_encoded_in_blocks(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the last block, which is not full, and of one in which no document has text."""
+    model = next(path for path in study.root.iterdir() if path.name.startswith("bert"))
+    encoder = LayerEncoder(model)
+    texts = {"a": "birch", "b": "", "c": "", "d": "river bark", "e": "iron"}
+    documents = [Document(doc_id, {"text": text}) for doc_id, text in texts.items()]
+    index = build_index(documents, study.root / "index")
+    queries = [Query("1", "canoe"), Query("2", "stone bridge")]
+    segmenter = parse_segmenter("whole")
+    whole = compute_cosines(encoder, index, segmenter, queries)
+    for size in (1, 2, 3):
+        monkeypatch.setattr(bi_encoder_scores, "BLOCK_DOCUMENTS", size)
+        cosines = compute_cosines(encoder, index, segmenter, queries)
+        assert (cosines.doc_ids, cosines.queries) == (("a", "d", "e"), ("1", "2"))
+        np.testing.assert_allclose(cosines.values, whole.values, atol=1e-6)
+
+
+def test_more_documents_count_as_not_relevant_than_are_ranked(study: SmallStudy) -> None:
+    """The first stage is searched that deep for AUC, and cut off at the depth of the study."""
+    study.replace("others = 1", "others = 3")
+    deep = study.run("deep")
+    study.replace('title = "Bi-encoders"', 'title = "Bi-encoders"\ndepth = 1')
+    outcome = study.run()
+    for run in outcome.runs.values():
+        assert {len(ranking) for ranking in run.rankings.values()} == {1}
+    tables = [{table.name: table for table in of.tables} for of in (outcome, deep)]
+    assert tables[0]["auc"] == tables[1]["auc"]
+    study.replace("others = 3", "others = 1")
+    (auc_table, *_) = study.run("fewer").tables
+    assert auc_table != tables[0]["auc"]
 
 
 def test_pairs_are_relevant_from_the_lowest_relevant_grade_on() -> None:

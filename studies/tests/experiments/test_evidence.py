@@ -19,11 +19,12 @@ from birchbark.collection.queries import read_queries
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.evaluate.measures import measure
+from birchbark.evaluate.measures import Results, measure
 from birchbark.index.build_index import Schema, build_index
+from birchbark.index.index import Index
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.records import Document, Query
+from birchbark.records import Document, Qrels, Query
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
@@ -32,10 +33,21 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.session import OnnxSession
 from birchbark.segment.sentences import sentences
+from birchbark_studies import comparison
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns
+from birchbark_studies.experiments.evidence.evidence_scores import read_candidate_scores
 from birchbark_studies.experiments.evidence.evidence_settings import EvidenceSettings
-from birchbark_studies.experiments.evidence.evidence_tables import query_length
+from birchbark_studies.experiments.evidence.evidence_tables import (
+    _by_length,
+    _length_classes,
+    query_length,
+)
+from birchbark_studies.experiments.evidence.evidence_topics import _changes
+from birchbark_studies.first_stages import first_stages
+from birchbark_studies.recipe import RM3Choices
 from birchbark_studies.run import run_study
+from birchbark_studies.workspace import Workspace
 from conftest import DOCUMENTS, QUERIES
 from small_study import SmallStudy, table_of, values_of, write_small_study
 
@@ -115,6 +127,47 @@ def test_depth_of_a_collection(study: SmallStudy) -> None:
     study.replace("{ Tiny = 1 }", "{ Tyni = 1 }")
     with pytest.raises(InputError, match=r"an unknown collection.*found Tyni"):
         study.run("out2")
+
+
+def test_segments_of_a_collection(study: SmallStudy) -> None:
+    """Its documents are split in its own way, as in a study with no other; the note tells."""
+    study.replace("step = 0.5", 'step = 0.5\nsegments_of = { Tiny = "title" }')
+    outcome = study.run()
+    note = table_of(outcome, "evidence").note
+    assert "best 2 segments (sentences; Tiny: title). " in note
+    study.replace('segments_of = { Tiny = "title" }', 'segments = "title"')
+    titles = study.run("titles").runs
+    for row in ("cross", "cross, alone"):
+        assert outcome.runs[f"Tiny.{row}"].rankings == titles[f"Tiny.{row}"].rankings
+
+
+def test_first_stages_of_a_given_run(study: SmallStudy, tmp_path: Path) -> None:
+    """It is restricted to judged queries and cut off at the depth; nothing else is ranked."""
+    lines = [f"{q} Q0 d{n} {n} {-n} x\n" for q in ("1", "9") for n in range(1, 5)]
+    (tmp_path / "given.run").write_text("".join(lines))
+    study.append('run = "given.run"\n')
+    study.replace('title = "Evidence"', 'title = "Evidence"\ndepth = 3')
+    recipe, workspace = study.read(), Workspace(tmp_path, tmp_path)
+    collection = workspace.open(recipe.collections[0])
+
+    def no_index() -> Index:
+        raise AssertionError
+
+    (run,) = first_stages(recipe, workspace, no_index, collection, rm3=True).values()
+    assert run.tag == "first stage"
+    assert {q: r.doc_ids for q, r in run.rankings.items()} == {"1": ("d1", "d2", "d3")}
+
+
+def test_parameters_of_rm3(study: SmallStudy) -> None:
+    """All combinations of the lists are tried, by the given measure; others are the defaults."""
+    rm3 = "documents = [2, 5]\nterms = 7\noriginal_weight = [0.2, 0.6]\nmax_df_share = 0.3\n"
+    study.replace("[evidence]", f'[rm3]\n{rm3}tune = "P@5"\n[evidence]')
+    assert study.read().rm3 == RM3Choices(
+        (RM3(2, 7, 0.2, 0.3), RM3(2, 7, 0.6, 0.3), RM3(5, 7, 0.2, 0.3), RM3(5, 7, 0.6, 0.3)),
+        "P@5",
+    )
+    study.replace(f'{rm3}tune = "P@5"', "terms = 7")
+    assert study.read().rm3 == RM3Choices((RM3(terms=7),), "AP")
 
 
 def test_a_given_run_is_the_first_stage(study: SmallStudy, tmp_path: Path) -> None:
@@ -267,6 +320,58 @@ def test_lengths_of_robust04_are_those_of_the_paper() -> None:
         pytest.skip(f"{topics} is missing")
     lengths = Counter(min(4, query_length(query)) for query in read_queries(topics, ("title",)))
     assert lengths == {1: 11, 2: 90, 3: 135, 4: 14}
+
+
+def test_classes_of_query_lengths() -> None:
+    """A class ends with its largest length; queries without text are in none."""
+    assert _length_classes([]) == []
+    assert _length_classes([2]) == ["1–2", "3 and more"]
+    assert _length_classes([1, 2, 4]) == ["1", "2", "3–4", "5 and more"]
+    words = "birch river stone bridge iron".split()
+    queries = [Query(f"q{n}", " ".join(["the", *words[:n]])) for n in (1, 2, 3, 4, 5)]
+    qrels = Qrels({q: {"d": 1} for q in ("q5", "q4", "q3", "none", "q2", "q1")})
+    runs = EvidenceRuns("Tiny", tuple(queries), qrels, "BM25", {}, {}, {}, {}, {})
+    assert _by_length(runs, [1, 2, 4]) == [["q1"], ["q2"], ["q4", "q3"], ["q5"]]
+
+
+def test_other_tables_are_of_the_tuned_measure(study: SmallStudy) -> None:
+    """Gains, query lengths and topics are, whatever measures the first table shows.
+
+    One document rises from the second place to the first, which changes AP but not P@2.
+    """
+    (study.root / "qrels.txt").write_text("1 0 forest 1\n2 0 bridge 1\n3 0 bees 1\n4 0 forest 1\n")
+    study.replace("best = 2", 'best = 2\nlengths = [9]\ntopics = ["cross"]\ntune = "P@2"')
+    outcome = study.run()
+    qrels = read_qrels(study.root / "qrels.txt")
+    before, after = (
+        measure(qrels, outcome.runs[f"Tiny.{row}"], ["AP", "P@2"]).values
+        for row in ("BM25", "cross")
+    )
+    assert before["AP"] != after["AP"]
+    assert before["P@2"] == after["P@2"]
+    assert values_of(outcome, "gains")["cross"] == [0, 0]
+    mean = sum(before["P@2"].values()) / 4
+    lengths = values_of(outcome, "lengths")
+    assert lengths["BM25"] == lengths["cross"] == [mean, None]
+    assert mean != sum(before["AP"].values()) / 4
+    assert [topic.query_id for topic in outcome.topics] == ["1", "2", "3", "4"]  # all equal
+    for topic in outcome.topics:
+        assert topic.before == topic.after == before["P@2"][topic.query_id]
+    (bars,) = [plot for plot in outcome.plots if plot.name == "queries-1-1"]
+    assert bars.title == "Tiny: cross, 0 % of queries improved"
+
+
+def test_topics_begin_with_the_largest_gain() -> None:
+    """Equal gains are in the order of the query ids; the value before comes first."""
+    before = {"c": 0.5, "b": 0.25, "a": 0.5, "d": 1.0}
+    after = {"c": 0.75, "b": 0.5, "a": 0.75, "d": 0.25}
+    results = [Results(tag, {"AP": of}, {}) for tag, of in (("BM25", before), ("x", after))]
+    assert _changes(*results, "AP") == [
+        ("a", 0.5, 0.75),
+        ("b", 0.25, 0.5),
+        ("c", 0.5, 0.75),
+        ("d", 1.0, 0.25),
+    ]
 
 
 def test_query_lengths(study: SmallStudy, tmp_path: Path) -> None:
@@ -441,6 +546,32 @@ run = "given.run"
         study.read()
 
 
+def test_published_scores_below_the_depth_of_a_collection(
+    study: SmallStudy, tmp_path: Path
+) -> None:
+    """They are not used: its third document stays third. Scores may be in any order."""
+    scores = {"bees": [0.25, 0.5], "canoe": [0.125, 0.75], "forest": [9]}
+    lines = [{"qid": "1", "docid": d, "scores": values} for d, values in scores.items()]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "given.run").write_text(
+        "".join(f"1 Q0 {d} {n} {4 - n} x\n" for n, d in enumerate(scores, 1))
+    )
+    study.append('run = "given.run"\n')
+    study.replace("depth = 3", "depth = 3\ndepth_of = { Tiny = 2 }")
+    study.replace("best = 2", "best = 1")
+    study.replace("models = {", 'scores = { file = "s.jsonl" } # {')
+    recipe, workspace = study.read(), Workspace(tmp_path, tmp_path)
+    assert isinstance(recipe.experiment, EvidenceExperiment)
+    collection = workspace.open(recipe.collections[0])
+    assert collection.run
+    found = read_candidate_scores(
+        recipe.experiment.settings, "file", workspace, collection, collection.run
+    )
+    (of_query,) = found.components.values()
+    assert (of_query.doc_ids, of_query.below) == (("canoe", "bees"), ("forest",))
+    assert of_query.scores.tolist() == [[pytest.approx(2 / 3), 0.75], [1.0, 0.5]]
+
+
 def test_runs_do_not_depend_on_threads_or_batches(
     study: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -598,3 +729,25 @@ def test_differences_from_a_model(study: SmallStudy, bert: Callable[..., Path]) 
     study.replace('against = "cross"', 'against = "else"')
     with pytest.raises(InputError, match="against: no such model"):
         study.read()
+
+
+def test_differences_from_a_model_are_corrected_for_all_of_them(
+    study: SmallStudy, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two other models, two measures, with and without the first stage; or with it alone."""
+    families = []
+    compare = comparison.compare
+
+    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
+        families.append(family)
+        return compare(*given, family=family, **options)
+
+    monkeypatch.setattr(comparison, "compare", noting)
+    others = "".join(f', m{seed} = "{bert(labels=1, seed=seed)}"' for seed in (5, 6))
+    study.replace('" }\nrm3', f'"{others} }}\nagainst = "cross"\nrm3')
+    study.replace('["AP"]', '["AP", "RR"]')
+    study.run()
+    assert families == [None, 2 * 2 * 2, 2 * 2 * 2]
+    study.replace("best = 2", "best = 2\nalone = false")
+    study.run("beside")
+    assert families[3:] == [None, 2 * 2]

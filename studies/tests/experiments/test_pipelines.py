@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -20,6 +21,7 @@ from birchbark.collection.runs import read_run, write_run
 from birchbark.errors import CheckpointError, InputError
 from birchbark.evaluate.folds import make_folds
 from birchbark.evaluate.measures import measure
+from birchbark.evaluate.tune import Tuning
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import SearchStats
@@ -27,21 +29,32 @@ from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Ids, Query, Run
+from birchbark.records import Document, Ids, Qrels, Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.rm3 import RM3
 from birchbark.score.session import OnnxSession
 from birchbark.show.draw_plot import draw
 from birchbark.show.plot import Curves, Plot, Scatter
+from birchbark_studies.comparison import Comparison
 from birchbark_studies.experiments.pipelines import pipeline_runs as runs
 from birchbark_studies.experiments.pipelines.loader import PipelineLoader
 from birchbark_studies.experiments.pipelines.pipeline_experiment import (
     READ_EVERYTHING,
     PipelineExperiment,
 )
+from birchbark_studies.experiments.pipelines.pipeline_tables import (
+    Cost,
+    PipelineRuns,
+    layout,
+    plots,
+    tables,
+)
+from birchbark_studies.experiments.pipelines.rows import PipelineRows
+from birchbark_studies.experiments.pipelines.tuned import TunedWeights
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.recipe_folder import RECIPES
+from birchbark_studies.seeds import seeds_layout
 from birchbark_studies.workspace import Workspace
 from conftest import DOCUMENTS, QUERIES
 from small_study import COLLECTION, SmallStudy, table_of, write_small_study
@@ -436,6 +449,107 @@ def test_plots(study: SmallStudy) -> None:
     drawn: list[Plot] = [scatter, curves]
     assert all(draw(plot).startswith("<svg") for plot in drawn)
     assert "mathdefault" not in draw(scatter)  # which logarithmic axes would add
+
+
+def of_hand(name: str, timed: int) -> PipelineRuns:
+    """Return the runs of two seeds and of a slow pipeline on one collection."""
+    relevant_at = {"first stage": 4, "new, seed 1": 2, "new, seed 2": 1, "slow": 3}
+    ranked = {
+        tag: Run({q: Ranking.of([*"xyz"[: n - 1], "a"], range(n, 0, -1)) for q in "12"}, tag)
+        for tag, n in relevant_at.items()
+    }
+    costs = {"new": Cost(100, 7.5, 0, 0.5), "slow": Cost(300, 9, 6, 4)}
+    return PipelineRuns(name, Qrels({"1": {"a": 1}, "2": {"a": 1}}), ranked, timed, costs)
+
+
+def test_tables_and_plots_of_two_collections() -> None:
+    """Seeds are one row with their mean, also of all queries; a minute has 60 seconds.
+
+    Plots show the first measure against speed, and each measure over the option.
+    """
+    comparison = Comparison(("RR", "P@2"), "first stage", seed=1, level=0.05)
+    shown_as = {"new, seed 1": "new", "new, seed 2": "new"}
+    heads = layout(comparison.measures, {}, "RR") | seeds_layout([1, 2])
+    collections = [of_hand("A", 10), of_hand("B", 2)]
+    made = {t.name: t for t in tables(collections, comparison, heads, shown_as, {})}
+    assert list(made) == ["pipelines", "together", "costs", "seeds"]
+    for name in ("pipelines", "together"):
+        for of_rows in made[name].groups:
+            values = {row.name: [cell.value for cell in row.cells] for row in of_rows.rows}
+            assert values == {
+                "first stage": [1 / 4, 0],
+                "new": [3 / 4, 1 / 2],
+                "slow": [pytest.approx(1 / 3), 0],
+            }
+    assert [g.name for g in made["pipelines"].groups] == ["A", "B"]
+    for of_rows in made["seeds"].groups:
+        assert [[c.value for c in r.cells] for r in of_rows.rows] == [[1 / 2, 1, 1 / 2]]
+    for of_rows in made["costs"].groups:
+        values = {row.name: [cell.value for cell in row.cells] for row in of_rows.rows}
+        assert values == {"new": [100, 7.5, 0, 120], "slow": [300, 9, 6, 15]}
+    assert "measured on 10 and 2 queries" in made["costs"].note
+    drawn = plots(made["pipelines"], made["costs"], comparison, {"slow": 2, "new": 30})
+    found = {plot.name: plot for plot in drawn}
+    assert list(found) == [
+        f"{kind}-{n}" for n in (1, 2) for kind in ("differences", "pareto", "over")
+    ]
+    scatter, curves = found["pareto-2"], found["over-2"]
+    assert isinstance(scatter, Scatter)
+    assert isinstance(curves, Curves)
+    assert scatter.points == (("new", 120, 3 / 4), ("slow", 15, pytest.approx(1 / 3)))
+    assert curves.series == {
+        "RR": ((2, pytest.approx(1 / 3)), (30, 3 / 4)),
+        "P@2": ((2, 0), (30, 1 / 2)),
+    }
+
+
+def test_weights_that_a_pipeline_does_not_have_are_empty() -> None:
+    """Each weight stands in its own column, whatever the order of the pipelines' options."""
+    values = np.array([[0.25, 0.5], [0.75, 1.0]])  # of two weightings, for two queries
+    folds = (("1",), ("2",))
+    names = {"one": ("first_stage_weight",), "two": ("embedding_weight", "first_stage_weight")}
+    weights = {"one": np.array([[0.1], [0.2]]), "two": np.array([[0.3, 0.4], [0.5, 0.6]])}
+    tuned = {row: TunedWeights(names[row], weights[row], ()) for row in names}
+    tunings = {row: Tuning(weights[row], values, ("1", "2"), folds, (1, 0)) for row in names}
+    ranked = replace(of_hand("A", 2), tunings=tunings)
+    comparison = Comparison(("RR",), "first stage", seed=1, level=0.05)
+    made = tables([ranked], comparison, layout(("RR",), tuned, "RR"), {}, tuned)
+    (table,) = [table for table in made if table.name == "weights"]
+    first, second = [column.name for column in table.columns][:2]
+    assert (first, second) == ("first_stage_weight", "embedding_weight")
+    assert {r.name: [c.value for c in r.cells] for r in table.groups[0].rows} == {
+        "one, 1": [0.2, None, 1.0, 0.75],
+        "one, 2": [0.1, None, 0.25, 0.5],
+        "two, 1": [0.6, 0.5, 1.0, 0.75],
+        "two, 2": [0.4, 0.3, 0.25, 0.5],
+    }
+
+
+def test_options_of_rows() -> None:
+    """The last stage tells, in ascending order; a model reads as much as its longest stage."""
+    mono, other = StageOptions(model="m", depth=50), StageOptions(model="o", query_tokens=5)
+    duo = replace(mono, duo="d", duo_depth=9, depth=20, query_tokens=8)
+    stages = {
+        "mono": (other, mono),
+        "wide": (replace(duo, duo_depth=30),),
+        "duo, seed 1": (other, replace(duo, query_tokens=6)),
+    }
+    rows = PipelineRows(stages, {"duo, seed 1": "duo"})
+    assert list(rows.over("depth").items()) == [("wide", 20), ("duo", 20), ("mono", 50)]
+    assert list(rows.over("duo_depth").items()) == [("duo", 9), ("wide", 30)]
+    assert rows.over("") == {}
+    limits = {name: limit for name, limit in rows.query_limits.items() if name in "mod"}
+    assert limits == {"m": None, "o": 5, "d": 8}
+
+
+def test_documents_that_follow_those_that_were_read() -> None:
+    """They keep their order below the lowest score, without repetition, up to the depth."""
+    run = Run({"1": Ranking.of(["b", "a"], [0.5, 0.25]), "2": Ranking.of([], [])}, "row")
+    deeper = Run({q: Ranking.of(list("acbde"), [5, 4, 3, 2, 1]) for q in "12"}, "deeper")
+    followed = runs._followed(run, deeper, 4)
+    assert followed.tag == "row"
+    assert list(followed.rankings["1"]) == [("b", 0.5), ("a", 0.25), ("c", -0.75), ("d", -1.75)]
+    assert followed.rankings["2"].doc_ids == ("a", "c", "b", "d")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.records import Ranking
-from birchbark.retrieve.first_stage import rank_query
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.score.masked_lm import MaskedLanguageModel
 from birchbark_studies.query_variants import query_variants, terms_with_variants
 from conftest import DOCUMENTS, QUERIES
@@ -53,6 +54,21 @@ def test_every_count_with_every_share(study: SmallStudy, tmp_path: Path) -> None
         and len(ranking) > len(rank_query(index, text))
         for q, text in QUERIES.items()
     )
+
+
+def test_rankings_have_the_settings_of_the_recipe(study: SmallStudy, tmp_path: Path) -> None:
+    """A smaller number of variants are the best ones; BM25 and the depth are the recipe's."""
+    study.replace("[query-reformulation]", "[bm25]\nk1 = 2.5\nb = 1\n[query-reformulation]")
+    study.replace('title = "Query variants"', 'title = "Query variants"\ndepth = 2')
+    outcome = study.run()
+    index = build_index(DOCUMENTS, tmp_path / "index")
+    model = MaskedLanguageModel(next(p for p in tmp_path.iterdir() if p.name.startswith("bert")))
+    for query_id, text in QUERIES.items():
+        variants = query_variants(model, text, index.analyzer.terms, 1)
+        for share in (0.5, 1.0):
+            weights = terms_with_variants(index.analyzer, text, variants, share)
+            ranked = rank_query(index, weights, FirstStage(BM25(2.5, 1.0)), 2)
+            assert outcome.runs[f"Tiny.tiny, 1 × {share:g}"].rankings[query_id] == ranked
 
 
 def test_a_model_with_only_a_masked_head(study: SmallStudy, tmp_path: Path) -> None:

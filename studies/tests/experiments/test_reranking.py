@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from birchbark.checkpoint.heads import Pooling
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
 from birchbark.evaluate.measures import measure
+from birchbark.evaluate.significance import Difference
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.records import Qrels, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import AND
+from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Dots
+from birchbark.show.table import Group
 from birchbark_studies import comparison
+from birchbark_studies.experiments.reranking.reranking_experiment import RerankingExperiment
 from birchbark_studies.experiments.reranking.reranking_runs import (
     Pool,
     ScoredPairs,
@@ -32,10 +38,21 @@ from birchbark_studies.experiments.reranking.reranking_runs import (
     random_scores,
     rerank_top,
 )
+from birchbark_studies.experiments.reranking.reranking_settings import (
+    ModelParameter,
+    RerankingSettings,
+)
+from birchbark_studies.experiments.reranking.reranking_tables import (
+    Reranked,
+    RerankingReport,
+    ScoredFirstStage,
+    _depth_curves,
+)
+from birchbark_studies.models import Models
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.roc import auc
 from conftest import DOCUMENTS, QUERIES
-from small_study import QRELS, SmallStudy, table_of, write_small_study
+from small_study import COLLECTION, QRELS, SmallStudy, table_of, write_small_study
 
 RECIPE = """
 kind = "reranking"
@@ -116,6 +133,32 @@ def test_p_is_corrected_for_all_groups_of_a_collection(
     assert families == [4 * 3 * 2] * 4
 
 
+def test_groups_of_other_collections_are_not_corrected_for(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection that is not shown a second time has half as many comparisons."""
+    families = []
+    compare = comparison.compare
+
+    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
+        families.append(family)
+        return compare(*given, family=family, **options)
+
+    monkeypatch.setattr(comparison, "compare", noting)
+    study.append(COLLECTION.replace("Tiny", "Two"))
+    groups = [group.name for group in table_of(study.run(), "reranked").groups]
+    assert [name.partition(",")[0] for name in groups] == [
+        "Tiny",
+        "Tiny",
+        "Two",
+        "Two",
+        "Tiny",
+        "Tiny",
+    ]
+    tiny, two = 4 * 3 * 2, 2 * 3 * 2
+    assert families == [tiny, tiny, two, two, tiny, tiny]
+
+
 def test_areas_and_differences(outcome: Outcome, tmp_path: Path) -> None:
     """AUC covers judged and top documents; differences equal those between the runs."""
     qrels = read_qrels(tmp_path / "qrels.txt")
@@ -187,6 +230,79 @@ def test_grades_after_the_deepest_reranking(study: SmallStudy, tmp_path: Path) -
         assert [cell.value for cell in group.rows[1].cells[:4]] == counts
 
 
+def of_two_seeds() -> ScoredFirstStage:
+    """Return a first stage with the scores of two seeds and of another model."""
+    scores = {
+        "old": {"a": 0.75, "b": 0.5, "c": 0.25},  # a is above both of the others
+        "new, seed 1": {"a": 0.5, "b": 0.25, "c": 0.75},  # above one of them
+        "new, seed 2": {"a": 0.25, "b": 0.75, "c": 0.5},  # above none
+    }
+    first = Run({q: Ranking.of(["b", "a", "c"], [3, 2, 1]) for q in "12"}, "BM25")
+    qrels = Qrels({q: {"a": 1, "b": 0} for q in "12"})
+    by_pair = {(model, "text"): dict.fromkeys("12", of) for model, of in scores.items()}
+    random = {q: {"a": 0.5, "b": 0.75, "c": 0.25} for q in "12"}
+    return ScoredFirstStage("Tiny", qrels, first, by_pair, random)
+
+
+def test_models_of_several_seeds(study: SmallStudy) -> None:
+    """Of AUC, measures and curves they show the mean; of grades and scores the first seed.
+
+    Grades are those after re-ranking three documents, moves those among two.
+    """
+    compared = Models(
+        {"old": "old", "new, seed 1": "m1", "new, seed 2": "m2"},
+        seeds=(1, 2),
+        by_variant={"new": ("new, seed 1", "new, seed 2")},
+    )
+    over = ModelParameter("size", {"new": 2.0, "old": 5.0})
+    settings = RerankingSettings(compared, (2, 3), (1,), 1, (), "after", "all", ("new",), over)
+    recipe = replace(study.read(), measures=("RR",))
+    made, drawn = RerankingReport(settings, recipe, [of_two_seeds()], ["text"]).tables_and_plots()
+    rows = {
+        table.name: {row.name: [c.value for c in row.cells] for row in table.groups[0].rows}
+        for table in made
+    }
+    assert rows["auc"] == {"old": [1.0], "new": [0.25]}
+    values = {"BM25": [0.5], "old, text": [1.0], "new, text": [0.75], "random": [0.5]}
+    assert rows["reranked"] == values
+    assert rows["depths"]["new, text"] == [0.25, pytest.approx((1 / 2 + 1 / 3) / 2 - 0.5)]
+    assert rows["seeds"] == {"new, text": [1.0, 0.5, 0.5]}
+    assert rows["top"] == {
+        "BM25": [0, 2, 0, None],
+        "old, text": [0, 0, 2, 1.0],
+        "new, seed 1, text": [2, 0, 0, 1.0],
+        "random": [0, 2, 0, 0.0],
+    }
+    plots = {plot.name: plot for plot in drawn}
+    curves, sizes = plots["depths-1-1"], plots["over-1"]
+    (scores,) = [plot for plot in drawn if plot.name.startswith("scores-")]
+    assert isinstance(curves, Curves)
+    assert isinstance(sizes, Curves)
+    assert isinstance(scores, Curves)
+    assert sizes.series == {"text": ((2.0, 0.25), (5.0, 1.0))}
+    assert curves.series["new"] == ((2, 0.25), (3, pytest.approx(-1 / 12)))
+    assert scores.title == "Tiny: scores of new, seed 1, text"
+    assert [x for x, share in scores.series["relevant"] if share] == [pytest.approx(0.525)]
+
+
+def test_many_curves_have_no_intervals() -> None:
+    """Nor the random order, which would compress them; three models still have both."""
+    change = Difference(0.25, 0.125, 0.5, 0.01, 0.03, 1.5, 0.75, 0.0, True)
+    names = ["a", "b", "c", "d", "random"]
+    reranked = Reranked(
+        {name: {2: change} for name in names},
+        {name: {2: 0.25, 3: 0.5} for name in names},
+        (),
+        Group("", ()),
+    )
+    few = _depth_curves("n", "t", "AP", {f"model {name}": name for name in "abc"}, reranked)
+    assert list(few.series) == ["model a", "model b", "model c", "random"]
+    assert few.bands == {f"model {name}": ((2, 0.125, 0.5),) for name in "abc"}
+    many = _depth_curves("n", "t", "AP", {f"model {name}": name for name in "abcd"}, reranked)
+    assert many.series == {f"model {name}": ((2, 0.25), (3, 0.5)) for name in "abcd"}
+    assert many.bands is None
+
+
 def test_plots(outcome: Outcome) -> None:
     """Curves for fields have bands, the random order has none, and histograms sum to 1."""
     plots = {plot.name: plot for plot in outcome.plots}
@@ -252,6 +368,34 @@ def test_rank_changes_and_histograms() -> None:
     }
 
 
+def test_scores_beyond_0_and_1_are_in_the_outer_bins() -> None:
+    """No pair is lost, the edges included; without pairs of a kind, all shares are 0."""
+    scores = {"1": {"a": -3.0, "b": 0.0, "c": 0.5, "d": 1.0, "e": 7.0}}
+    pairs = ScoredPairs.of(scores, Qrels({"1": {"z": 1}}))
+    assert pairs.histogram(2) == {
+        "relevant": ((0.25, 0.0), (0.75, 0.0)),
+        "not relevant": ((0.25, 0.4), (0.75, 0.6)),
+    }
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max"])
+def test_vectors_of_the_first_stage_have_its_pooling(
+    study: SmallStudy, tmp_path: Path, pooling: str
+) -> None:
+    """They are those of the last layer, of the given segments, without negative cosines."""
+    study.replace('segments = "title"', f'segments = "title", pooling = "{pooling}"')
+    found = study.run().runs["Tiny.cosine.as it was"].rankings
+    model = next(p for p in tmp_path.iterdir() if p.name.startswith("bert"))
+    scorer = load_scorer(model, pooling=Pooling(pooling))
+    assert isinstance(scorer, EmbeddingScorer)
+    titles = {d.doc_id: d.title for d in DOCUMENTS if d.title}
+    vectors = scorer.embed(scorer.encode(list(titles.values())))
+    for query_id, text in QUERIES.items():
+        [query] = scorer.embed(scorer.encode([text]))
+        expected = Ranking.of(list(titles), np.clip(vectors @ query, 0, 1))
+        assert dict(found[query_id]) == pytest.approx(dict(expected), abs=1e-5)
+
+
 def test_documents_without_a_score_keep_their_order() -> None:
     """They rank below documents with a score and above documents that are not re-ranked."""
     first = Run({"1": Ranking.of(["a", "b", "c", "d", "e"], [5, 4, 3, 2, 1])}, "first")
@@ -277,6 +421,40 @@ def test_pool(index: Index) -> None:
     pool = Pool.of(qrels, [first], 2, index)
     assert pool.documents == {"1": ("canoe", "bees", "forest"), "2": ("bees",)}
     assert pool.missing == 1
+
+
+def test_documents_that_models_read(study: SmallStudy) -> None:
+    """One model reads the five best documents of two first stages in two fields; see `Plan`."""
+
+    def read() -> int:
+        recipe = study.read()
+        assert isinstance(recipe.experiment, RerankingExperiment)
+        return recipe.experiment.documents_read(recipe.collections[0])
+
+    assert read() == 5 * 2 * 2
+    stage = '[[reranking.first_stages]]\nname = "{0}"\n'
+    stages = "".join(stage.format(name) for name in ("a", "b", "c"))
+    study.replace("[[collections]]", f"{stages}[[collections]]")
+    assert read() == 5 * 4 * 2
+    study.append('run = "given.run"\n')
+    assert read() == 5 * 2 * 2  # the run instead of the three
+    study.replace("nearest = {", "# nearest = {")
+    assert read() == 5 * 1 * 2
+
+
+def test_models_are_plotted_in_the_order_of_their_numbers(
+    study: SmallStudy, tmp_path: Path
+) -> None:
+    """A curve would go back and forth otherwise; a model without a number is in none."""
+    model = next(p for p in tmp_path.iterdir() if p.name.startswith("bert"))
+    models = ", ".join(f'{name} = "{model}"' for name in ("large", "none", "small"))
+    study.replace("models = { tiny = ", f"models = {{ {models}, tiny = ")
+    study.replace("at = { tiny = 0.5 }", "at = { large = 30, small = 4, tiny = 2.5 }")
+    experiment = study.read().experiment
+    assert isinstance(experiment, RerankingExperiment)
+    over = experiment.settings.over
+    assert over
+    assert list(over.at.items()) == [("tiny", 2.5), ("small", 4), ("large", 30)]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,11 @@ from birchbark.retrieve.engine import IndexEngine
 from birchbark.score.load_scorer import load_scorer
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
+from birchbark.train.training_state import Progress
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.run import run_study
+from birchbark_studies.training_chains import TrainedModel
+from birchbark_studies.training_tables import training_plots, training_table
 from conftest import write_bert
 from small_study import COLLECTION, write_small_study
 
@@ -86,6 +89,35 @@ def test_variants_are_compared(recipe: Path) -> None:
     assert first == again
     assert len(list((root / "cache" / "trainings").glob("*/model"))) == 2
     assert str(root) not in (root / "out" / "results.json").read_text()
+
+
+def test_figures_of_training_runs() -> None:
+    """The final training loss is over a fortieth of the steps, and one more if there is a rest.
+
+    Curves of held-out queries need two points, and are named by their data sets if there are two.
+    """
+    losses = [{"step": n, "loss": float(n)} for n in range(1, 82)]
+    measured = [
+        {"step": 40, "losses": {"A": 4.0, "B": 2.0}, "values": {"A": 0.25}},
+        {"step": 81, "losses": {"A": 1.0, "B": 0.5}, "values": {"B": 0.5}},
+    ]
+    models = {
+        "both": TrainedModel(Path("x"), Progress(81, 0.75, 40), [*losses, *measured]),
+        "none": TrainedModel(Path("y"), Progress(3), losses[:3]),
+    }
+    rows = training_table(models).groups[0].rows
+    assert [[cell.value for cell in row.cells] for row in rows] == [
+        [81, 40, 0.75, 80.0, 0.75],
+        [3, 0, None, 3.0, None],
+    ]
+    plots = {plot.name: plot for plot in training_plots(models)}
+    assert list(plots) == ["losses", "held-out-losses"]
+    assert plots["held-out-losses"].series == {
+        "both, A": ((40, 4.0), (81, 1.0)),
+        "both, B": ((40, 2.0), (81, 0.5)),
+    }
+    assert plots["losses"].series["none"] == ((1, 1.0), (2, 2.0), (3, 3.0))
+    assert plots["losses"].series["both"][0] == (3, 2.0)
 
 
 def test_consecutive_trainings(recipe: Path) -> None:
