@@ -89,3 +89,9 @@ def test_pairs_that_were_not_compared_count_for_no_method() -> None:
         "max": [0.75, 0.5, 0.625],
     }
     assert {m: parse_pairwise(m).scores(p).tolist() for m in expected} == expected
+
+
+def test_samples_are_the_same_in_every_run() -> None:
+    """They depend on the text of the query, but on no process or machine."""
+    pairs = [(0, 1), (0, 2), (1, 2), (1, 4), (2, 0), (2, 4), (3, 1), (3, 2), (4, 0), (4, 3)]
+    assert Pairwise("sum", 2).pairs(5, "bees") == pairs

@@ -408,3 +408,13 @@ def test_measures_whose_tool_is_missing_are_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ir_measures.DefaultPipeline, "supports", lambda measure: False)
     with pytest.raises(InputError, match="measure 'AP' needs a package that is not installed"):
         measure(QRELS, run(q1="a"), ["AP"])
+
+
+def test_measures_of_relevant_documents_by_hand() -> None:
+    """From grade 2 on, c and d are relevant and a, though judged, is not; from 1 on, it is too."""
+    grades, ranked = {"1": {"a": 1, "b": 0, "c": 2, "d": 2}}, run(q1="acxb")
+    names = ["Success@1", "Rprec", "IPrec@0.5", "R@2", "SetP", "Bpref"]
+    from_two = measure(Qrels(grades, relevant=2), ranked, names).means
+    assert list(from_two.values()) == pytest.approx([0, 1 / 2, 1 / 2, 1 / 2, 1 / 4, 1 / 4])
+    from_one = measure(Qrels(grades), ranked, names).means
+    assert list(from_one.values()) == pytest.approx([1, 2 / 3, 1, 2 / 3, 2 / 4, 2 / 3])

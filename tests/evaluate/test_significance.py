@@ -208,3 +208,13 @@ def test_a_detectable_difference_of_few_queries() -> None:
     quantiles = stats.t.isf(0.1 / 2 / 2, 3) + stats.t.isf(0.2, 3)
     deviation = np.sqrt((0.1**2 + 0.2**2 + 0.1**2) / 3)  # the mean is 0.2
     assert found["AP"].detectable == pytest.approx(quantiles * deviation / 2)
+
+
+def test_queries_are_paired_by_their_ids() -> None:
+    """Two runs may have their queries in different orders."""
+    first, second = ({"1": 0.25, "2": 0.5, "3": 0.75}, {"3": 1.0, "1": 0.75, "2": 0.5})
+    (found,) = compare(Results("a", {"AP": first}, {}), [Results("b", {"AP": second}, {})])
+    difference = found["AP"]
+    assert (difference.mean, difference.better, difference.worse) == (0.25, 2 / 3, 0)
+    assert difference.effect == pytest.approx(1)  # differences of 0.5, 0 and 0.25
+    assert difference.p == pytest.approx(stats.ttest_1samp([0.5, 0, 0.25], 0).pvalue)

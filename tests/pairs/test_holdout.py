@@ -75,3 +75,15 @@ def test_unused_queries_are_on_no_side() -> None:
         for mask in (trained, validated)
     ]
     assert chosen == [set(queries) - set(held_out) - {never[1]}, set(held_out[1:4])]
+
+
+def test_what_one_set_holds_out_no_set_trains_on() -> None:
+    """However it is written there, and although that set holds out nothing itself."""
+    texts = [f"query {n}" for n in range(60)]
+    held, other = held_out_queries(texts, 0.2)[0], held_out_queries(texts, 1.1)[-1]
+    sets = [[other, held.replace(" ", "\t ")], [held, other]]
+    for order in (1, -1):
+        splits = split_for_validation(sets[::order], [0.0, 0.2][::order], [None, None])
+        first, second = ([mask.tolist() for mask in split] for split in splits[::order])
+        assert first == [[True, False], [False, False]]
+        assert second == [[False, True], [True, False]]

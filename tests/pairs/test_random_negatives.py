@@ -60,3 +60,13 @@ def test_a_count_below_one_is_refused() -> None:
     """The error names the valid range."""
     with pytest.raises(InputError, match="expected 1 or more, found 0"):
         random_negatives(Qrels({"1": {}}), DOCS, 0, 0)
+
+
+def test_samples_are_those_of_the_seed() -> None:
+    """They are the same on every machine; each query has another, and so has each seed."""
+    qrels = Qrels({"1": {"d0": 1}, "2": {}})
+    samples = [random_negatives(qrels, DOCS, 3, seed) for seed in (0, 1)]
+    assert samples == [
+        {"1": ["d1", "d4", "d18"], "2": ["d16", "d1", "d22"]},
+        {"1": ["d14", "d11", "d27"], "2": ["d19", "d15", "d17"]},
+    ]

@@ -94,3 +94,11 @@ def test_a_run_of_other_queries_is_refused() -> None:
     """It would provide no negatives."""
     with pytest.raises(InputError, match="ranks nothing for the judged queries: found 2 queries"):
         ranked_qrels(Qrels({"x": {"a": 1}}), RUN, RankRange())
+
+
+def test_negatives_are_those_of_the_seed() -> None:
+    """Of ranks 2 to 9 without a judged document; another seed gives others."""
+    run = Run({"1": Ranking.of(list("abcdefghij"), range(10, 0, -1))})
+    qrels, ranks = Qrels({"1": {"c": 1}}), RankRange(2, 9)
+    found = [run_negatives(qrels, run, ranks, 3, seed)["1"] for seed in (0, 7, 8)]
+    assert found == [["i", "h", "e"], ["h", "f", "i"], ["f", "e", "i"]]

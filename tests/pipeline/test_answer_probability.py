@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,3 +107,14 @@ def test_hits_are_cut_by_it() -> None:
     whole = answer(0.5, None, 0.2)
     assert [one.probability for one in whole.above(0.3).hits] == [0.5]
     assert [one.probability for one in whole.above(0.0).hits] == [0.5, 0.2]
+
+
+def test_the_probability_is_that_of_the_regression() -> None:
+    """Passages count from 0.0001 to 0.9999, and the embedding's evidence up to 1."""
+    sigmoid = lambda x: 1 / (1 + math.exp(-x))  # noqa: E731
+    assert answer_probability(0.5, 0.0) == pytest.approx(sigmoid(-1.09))
+    expected = sigmoid(0.75 * math.log(4) + 1.1 * 0.5 - 1.09)
+    assert answer_probability(0.8, 0.5) == pytest.approx(expected)
+    assert answer_probability(0.5, 2.0) == pytest.approx(sigmoid(1.1 - 1.09))
+    assert answer_probability(0.0, 0.0) == pytest.approx(sigmoid(-0.75 * math.log(9999) - 1.09))
+    assert answer_probability(1.0, 0.0) == pytest.approx(sigmoid(0.75 * math.log(9999) - 1.09))

@@ -232,3 +232,12 @@ def test_a_long_blank_document_is_no_timeout(monkeypatch: pytest.MonkeyPatch) ->
             scoring.run()
             assert scoring.stats.exact
             assert [h.document.doc_id for h in scoring.hits() if h.segments] == ["d1"]
+
+
+def test_of_several_scores_of_a_segment_the_highest_counts() -> None:
+    """Segments without a score follow, in the order in which they were chosen."""
+    chosen = [Segment("d0", n, n + 1, "x") for n in range(5)]
+    table = table_of(Texts("birch"))
+    table.chosen[0] = chosen
+    table.rank_chosen(0, [2, 0, 1, 2], np.array([0.75, 0.25, 0.5, 0.125], np.float32))
+    assert [segment.start for segment in table.chosen[0]] == [2, 1, 0, 3, 4]

@@ -31,7 +31,7 @@ from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.duo import Duo
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
-from birchbark.records import Document, Float32s, Ids, Query
+from birchbark.records import Document, Float32s, Ids, Query, Ranking
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
@@ -251,6 +251,16 @@ def test_equal_comparison_scores_are_separated(engine: IndexEngine) -> None:
     assert ranking.doc_ids == first_stage.doc_ids
     assert np.diff(ranking.scores).max() < -1e-7
     assert scale_scores(ranking.scores + np.float32(1), Scale.MINMAX).tolist()[1] < 1
+
+
+def test_high_comparison_scores_are_separated() -> None:
+    """The steps are relative to scores above 1; documents that were not compared follow."""
+    hits = tuple(Hit(Document(d, {}), 0.0, 0.0, 0.0, ()) for d in "abcd")
+    compared = ComparedHits(hits, (49.0, 49.0, 48.5, 48.5), SearchStats())
+    ranking = _by_comparison(compared, Ranking.of(list("abcde"), [5, 4, 3, 2, 1]))
+    assert ranking.doc_ids == tuple("abcde")
+    expected = [49, 49 * (1 - 1e-6), 48.5, 48.5 * (1 - 1e-6)]
+    assert ranking.scores[:4].tolist() == pytest.approx(expected, rel=2e-7)
 
 
 def test_command_line(tmp_path: Path, engine: IndexEngine) -> None:

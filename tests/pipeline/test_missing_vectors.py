@@ -13,6 +13,7 @@ import pytest
 
 from birchbark import defaults
 from birchbark.checkpoint.locate import locate, name_of
+from birchbark.combine.aggregate import Sum, Top, TopMean
 from birchbark.errors import InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import build_index
@@ -344,3 +345,15 @@ def test_static_vectors_are_those_of_the_bundled_model(
         assert missing
         assert missing.documents == expected
         assert missing.set_name == (None if expected is None else "static")
+
+
+def test_evidence_of_some_segments_is_raised_to_that_of_all() -> None:
+    """By the share that they can have of the highest evidence; a mean stays as it is."""
+    for aggregation, of_two in ((Top((1, 0.5, 0.25)), 0.875), (Sum(), 1.875), (TopMean(), 0.75)):
+        ranker = Ranker(WordScorer(), aggregation=aggregation, embedding=WordScorer())
+        table = Candidates(ranker, Ranking.of(["a", "b"], [2, 1]))
+        for segments, expected in ((5, of_two), (2, 0.75), (1, 0.75)):
+            table.record_split(1, segments)
+            table.embedding[:] = 0.75
+            table.complete_embedding(1, 2)
+            assert table.embedding.tolist() == pytest.approx([0.75, expected])

@@ -575,3 +575,18 @@ def test_comparisons_after_a_plan(tmp_path: Path, bert: Callable[..., Path]) -> 
             compared = [hit for hit in result.hits() if hit.compared is not None]
             assert set(ids(compared)) == set(before.doc_ids[:3])
             assert sorted(hit.scored for hit in compared) == [False, True, True]
+
+
+def test_the_number_of_pairs_of_a_plan() -> None:
+    """One document is read whatever the pairs; without a number of segments there is no limit."""
+    for plan, expected in (
+        (ReadingPlan(), None),
+        (ReadingPlan(pairs=10, documents=2), None),
+        (ReadingPlan(segments=3), 27),
+        (ReadingPlan(segments=3, documents=4), 12),
+        (ReadingPlan(segments=3, documents=20), 27),
+        (ReadingPlan(segments=3, pairs=10), 10),
+        (ReadingPlan(segments=3, documents=2, pairs=10), 6),
+        (ReadingPlan(segments=3, pairs=2), 3),
+    ):
+        assert plan.max_pairs(9) == expected

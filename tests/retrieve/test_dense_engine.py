@@ -16,7 +16,7 @@ from birchbark.combine.aggregate import Top
 from birchbark.combine.fusion import reciprocal_rank_fusion
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.open_engine import open_engine
@@ -260,3 +260,19 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
         catch_exceptions=False,
     )
     assert result.stdout.count('"doc_id"') == len(DOCUMENTS)
+
+
+def test_the_nearest_documents_meet_the_filters(tmp_path: Path, bert: Callable[..., Path]) -> None:
+    """Those that do not take no places, however near they are."""
+    kinds = {d.doc_id: "xy"[n % 2] for n, d in enumerate(DOCUMENTS)}
+    documents = [Document(d.doc_id, {**d.fields, "kind": kinds[d.doc_id]}) for d in DOCUMENTS]
+    build_index(documents, tmp_path / "index", Schema(keywords=("kind",)))
+    attach(tmp_path / "index", bert())
+    whole = engine(tmp_path / "index").rank(QUERY, 10).doc_ids
+    for kind in "xy":
+        nearest = tuple(d for d in whole if kinds[d] == kind)[:2]
+        dense = engine(tmp_path / "index", 2).filtered({"kind": kind})
+        assert dense.rank(QUERY, 10).doc_ids == nearest
+        assert dense.match_ratio(QUERY, 10) == 2 / 5
+        scored = engine(tmp_path / "index", 2, None, FIRST_STAGE).filtered({"kind": kind})
+        assert set(scored.rank(QUERY, 10).doc_ids) == set(nearest)

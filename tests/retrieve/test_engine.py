@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 from engine_contract import contract_violations
 
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import Engine, IndexEngine
@@ -88,3 +89,14 @@ def test_expansion_fulfils_the_contract(tmp_path: Path) -> None:
     """RM3 adds no term to these queries that would violate it."""
     stage = FirstStage(expansion=RM3(max_df_share=1))
     assert contract_violations(lambda d: IndexEngine(build_index(d, tmp_path / "i"), stage)) == []
+
+
+def test_idf_is_that_of_the_field_with_the_highest_weight(tmp_path: Path) -> None:
+    """All three documents have a text, two of them a title; bee is in two texts and one title."""
+    rows = {"a": ("bee", "bee"), "b": ("ant", "bee"), "c": ("", "wasp")}
+    documents = [Document(d, {"title": title, "text": text}) for d, (title, text) in rows.items()]
+    fields = {"title": ("title",), "text": ("text",)}
+    index = build_index(documents, tmp_path / "i", Schema("plain", fields=fields))
+    for title, text, ratio in ((1.0, 2.0, 1.5 / 2.5), (2.0, 1.0, 1.5 / 1.5)):
+        engine = IndexEngine(index, FirstStage(fields={"title": title, "text": text}))
+        assert engine.idf(["bee"]) == pytest.approx({"bee": math.log(1 + ratio)})

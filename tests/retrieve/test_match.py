@@ -9,8 +9,10 @@ import pytest
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
-from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
+from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage, match_ratio, matching_ids, rank_query
 from birchbark.retrieve.match import ALL, AND, OR, Match, parse_match
+from birchbark.retrieve.rm3 import RM3
 from conftest import DOCUMENTS
 
 
@@ -59,3 +61,36 @@ def test_matches_are_parsed() -> None:
     for bad in ("", "any", "-1", "1.5"):
         with pytest.raises(InputError, match="unknown match"):
             parse_match(bad)
+
+
+@pytest.fixture
+def bees(tmp_path: Path) -> Index:
+    texts = {"a": "bee honey", "b": "bee", "c": "honey", "d": "canoe"}
+    documents = [Document(d, {"text": text, "kind": d}) for d, text in texts.items()]
+    schema = Schema("plain", keywords=["kind"])
+    return build_index(documents, tmp_path / "bees", schema, part_tokens=1)
+
+
+def test_terms_of_an_expansion_need_not_match(bees: Index) -> None:
+    """Only under OR are they terms that make a document a candidate."""
+    model = RM3(documents=2, max_df_share=1.0)  # adds honey, from a
+    for match, expected in ((OR, "abc"), (AND, "ab"), (Match(2), ""), (ALL, "abcd")):
+        ranking = rank_query(bees, "bee", FirstStage(match=match, expansion=model))
+        assert sorted(ranking.doc_ids) == list(expected)
+
+
+def test_terms_without_weight_need_not_match(bees: Index) -> None:
+    """They make no document a candidate, and none that lacks them is left out."""
+    weights = {"bee": 0.0, "honey": 1.0}
+    for match in (OR, AND):
+        stage = FirstStage(match=match)
+        assert set(rank_query(bees, weights, stage).doc_ids) == {"a", "c"}
+        assert matching_ids(bees, weights, stage) == {"a", "c"}
+        assert match_ratio(bees, weights, stage) == 2 / 4
+
+
+def test_documents_that_match_meet_the_filters(bees: Index) -> None:
+    """They are from all parts of the index; the share is still one of all documents."""
+    stage = FirstStage(filters={"kind": "a|c|d"})
+    assert matching_ids(bees, "bee honey", stage) == {"a", "c"}
+    assert match_ratio(bees, "bee honey", stage) == 2 / 4

@@ -113,3 +113,15 @@ def test_a_word_that_is_rare_in_one_field_alone_stays(tmp_path: Path) -> None:
     assert correct_query(index, "causal inference") is None
     assert correct_query(index, "causel") == "causal"
     assert correct_query(index, "casuel") == "casual"
+
+
+def test_how_frequent_a_similar_word_is(tmp_path: Path) -> None:
+    """It is in two documents at least, and in fifty times as many as a word that occurs."""
+    counts = {"canoe": 1, "birch": 2, "stone": 50, "stonr": 1, "paddle": 49, "paddel": 1}
+    counts |= {"bark": 50, "house": 3, "mouse": 4}
+    texts = [" ".join(word for word, n in counts.items() if i < n) for i in range(300)]
+    documents = [Document(str(i), {"text": text}) for i, text in enumerate(texts)]
+    index = build_index(documents, tmp_path / "index", Schema("plain"))
+    corrected = {"birsh": "birch", "stonr": "stone", "youse": "mouse"}
+    for query in (*corrected, "canoa", "paddel", "barn"):
+        assert correct_query(index, query) == corrected.get(query)

@@ -56,3 +56,17 @@ def test_only_sentences_depend_on_the_version_of_their_splitter() -> None:
     """Passages consist of sentences."""
     assert splitter_version(sentences) == splitter_version(Passages(6)) != ""
     assert splitter_version(whole) == splitter_version(Windows()) == ""
+
+
+@pytest.mark.parametrize("name", ["passages", "windows", "paragraphs", "sections"])
+def test_titles_are_prepended_up_to_their_limits(name: str) -> None:
+    """They have at most 49 words and 1,000 characters; the text begins with a longer one."""
+    for words, is_prepended in (
+        ("t " * 48 + "t", True),
+        ("t " * 49 + "t", False),
+        ("t" * 1_000, True),
+        ("t" * 1_001, False),
+    ):
+        first = parse_segmenter(name)(Document("d", {"title": words, "text": "A word."}))[0]
+        assert first.start == (len(words) + 1 if is_prepended else 0)
+        assert first.text.startswith(words)

@@ -51,3 +51,11 @@ def test_a_short_text_is_one_passage_with_its_title() -> None:
     assert [p.text for p in japanese] == ["日本\n日本。日本。"] * 2
     with pytest.raises(InputError, match="passage size is out of range: expected 1 or more"):
         Passages(0)
+
+
+def test_a_title_of_half_a_passage_is_prepended() -> None:
+    """A longer one is the beginning of the text."""
+    document = Document("d", {"title": "one two", "text": "They dance. They fly."})
+    texts = [[p.text for p in Passages(size)(document)] for size in (4, 3)]
+    assert texts[0] == ["one two\nThey dance.", "one two\nThey fly."]
+    assert texts[1] == ["one two", "They dance.", "They fly."]

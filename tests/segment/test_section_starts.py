@@ -135,3 +135,16 @@ def test_the_end_of_a_section_does_not_go_on_in_the_next_one() -> None:
     passages = Passages(30)(Document("d", {"text": text, SECTION_STARTS: starts}))
     firsts = [passage.text.split("\n")[0] for passage in passages]
     assert firsts == ["## One", "Ends here.", "## Two"]
+
+
+def test_sections_begin_passages_only_in_longer_documents() -> None:
+    """A document of exactly the size of a passage is one."""
+    document = Document("d", {"text": "# A\nb c\n# D\ne f", SECTION_STARTS: "0 8"})
+    assert [p.text for p in Passages(8)(document)] == [document.text]
+    assert [p.text for p in Passages(7)(document)] == ["# A\nb c", "# D\ne f"]
+
+
+def test_a_section_of_a_tenth_of_a_passage_is_one() -> None:
+    """A shorter one, here of two words, goes on in the next."""
+    firsts = [[p.text.split("\n")[0] for p in Passages(size)(guide())][1:] for size in (20, 21)]
+    assert firsts == [["## Tools", "## Work", "### In the wood"], ["## Tools", "## Work"]]

@@ -63,3 +63,20 @@ def test_tokens_that_no_segment_has_read_are_counted() -> None:
     read = [Segment("d", 4, 13, "two three"), Segment("d", 8, 13, "three")]
     assert count_truncated_tokens(document, [whole], read, ids) == 3
     assert count_truncated_tokens(document, [whole], [whole], ids) == 0
+
+
+def test_a_prepended_title_counts_as_tokens() -> None:
+    """They are read if a segment that is read begins with them."""
+    document = Document("d", {"title": "Birch bark", "text": "one two three four"})
+    whole = Segment("d", 11, 29, "Birch bark\none two three four")
+    titled, untitled = (Segment("d", 11, 18, text + "one two") for text in ("Birch bark\n", ""))
+    for read, missing in (([], 6), ([titled], 2), ([untitled], 4), ([untitled, titled], 2)):
+        assert count_truncated_tokens(document, [whole], read, ids) == missing
+
+
+def test_offsets_of_a_segment_that_is_cut_are_those_of_its_own_text() -> None:
+    """Where no more than the title is left, it has no text of its own."""
+    whole = Segment("d", 11, 29, "Birch bark\none two three four")
+    for length, characters, end in ((1, 5, 11), (2, 10, 11), (3, 14, 14), (4, 18, 18)):
+        ((cut, tokens),) = Limit(length=length).apply([[(whole, ids([whole.text])[0])]], spans)
+        assert (cut, len(tokens)) == (Segment("d", 11, end, whole.text[:characters]), length)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,18 @@ def test_every_step_has_lists() -> None:
     assert all(len(of_step) == 1 for of_step in lists)
     used = {pair for of_step in lists for _, pairs in of_step for pair in pairs}
     assert sampler.sampled_pairs(range(sampler.steps))[0].tolist() == sorted(used)
+
+
+def test_data_sets_and_epochs_are_sampled_independently() -> None:
+    """Two data sets of the same pairs have other negatives, and lists of both another order."""
+    same = dataset("same", 9, ListSampling("positive", 2))
+    sampler = Sampler([same, same], SCHEDULE, 7, 1)
+    negatives, orders = [], []
+    for epoch in range(2):
+        steps = range(epoch * sampler.steps_per_epoch, (epoch + 1) * sampler.steps_per_epoch)
+        lists = [sampled for step in steps for sampled in sampler.lists_at(step)]
+        orders.append([number for number, _ in lists])
+        negatives += [dict(pairs for n, pairs in lists if n == number) for number in range(2)]
+    assert orders[0] != orders[1]
+    assert [len(of_one) for of_one in negatives] == [9] * 4
+    assert all(one != other for one, other in combinations(negatives, 2))
