@@ -110,6 +110,15 @@ def test_an_unknown_suffix_lists_the_formats(tmp_path: Path, name: str) -> None:
         detect_format(tmp_path / name)
 
 
+def test_the_error_for_a_single_file_names_folders(tmp_path: Path) -> None:
+    """A PDF is read in a folder only; for a file that is read nowhere, this would not help."""
+    for name, helps in (("c.pdf", True), ("c.png", False)):
+        (tmp_path / name).touch()
+        with pytest.raises(InputError) as error:
+            detect_format(tmp_path / name)
+        assert ("name its folder" in error.value.remedy) == helps
+
+
 @pytest.mark.parametrize("format_name", [None, "jsonl", "tsv", "trec"])
 def test_a_missing_path_is_named(tmp_path: Path, format_name: str | None) -> None:
     """The error names it whether the format is given or not."""

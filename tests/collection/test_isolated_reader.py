@@ -7,22 +7,25 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from errno import ENOSPC
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from birchbark.collection.files import folder, isolated_reader
+from birchbark.collection.files import folder, isolated_process, isolated_reader
+from birchbark.collection.files.file_documents import Part
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.files.isolated_reader import IsolatedReader
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import PACKAGES
+from birchbark.records import Document
 from office_files import xlsx
 
 # Runs in the process that reads: texts with these words have what no library is known to have.
@@ -252,6 +255,26 @@ def test_any_error_costs_only_its_file(
     intake = Intake()
     assert [d.text for _, d in read_folder(files, intake)] == ["before", "after"]
     assert [str(error) for error in intake.skipped] == [f"{files / 'b.txt'}: {told}"]
+
+
+def test_trouble_of_the_system_is_not_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library needs a temporary file, and the disk is full: the file is read again later."""
+
+    def parts(*_: Any) -> Iterator[Part]:
+        yield Part("a.mbox/1", Document("a.mbox/1", {"text": "first"}))
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(isolated_process, "parts_of", parts)
+    request = {"location": "x/a.mbox", "path": "a.mbox", "about": {}, "without": []}
+    request |= {"encoding": "utf-8", "characters": 10_000}
+    answers = list[dict[str, Any]]()
+    isolated_process.answer(request, b"", 1, 1, answers.append)
+    first, last = answers
+    assert first["fields"]["text"] == "first"
+    assert (last["doc_id"], last["retry"]) == ("a.mbox", True)
+    what, where, *_, remedy = last["error"]
+    assert (what, where) == ("cannot be read: No space left on device", "x/a.mbox")
+    assert "temporary files" in remedy
 
 
 def test_half_a_line_is_no_answer() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from birchbark.collection.cord19 import METADATA, is_release, read_cord19
+from birchbark.collection.file_readers.file_types import file_type
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.ir_datasets import dataset_id, read_documents
 from birchbark.collection.jsonl import read_jsonl
@@ -181,9 +182,9 @@ def detect_format(path: Path) -> str:
     suffixes = [s.lower() for s in path.suffixes]
     suffix = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
     if suffix not in SUFFIXES:
-        raise InputError(
-            "cannot detect the format from the file name",
-            where=str(path),
-            remedy=f"set --format: one of {', '.join(READERS)}",
-        )
+        remedy = f"set --format: one of {', '.join(READERS)}"
+        if file_type(path):
+            remedy += "; or name its folder, whose files are read by their types"
+        what = "cannot detect the format from the file name"
+        raise InputError(what, where=str(path), remedy=remedy)
     return SUFFIXES[suffix]

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,14 @@ def answer(
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
         write(_as_json(Part(doc_id_of(path), error)))
+    except OSError as error:  # a library's temporary file, for example: it may be read later
+        write(_as_json(Part(doc_id_of(path), _trouble(error).at(str(location)))))
     return intake.notes
+
+
+def _trouble(error: OSError) -> UnreadableError:
+    remedy = "free some space for temporary files (TMPDIR)" if error.errno == ENOSPC else ""
+    return UnreadableError(f"cannot be read: {error.strerror or error}", remedy=remedy)
 
 
 def _seconds_used() -> float:
