@@ -28,7 +28,7 @@ from birchbark.checkpoint.heads import (
 )
 from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.layers import layer_files, read_layer_tensors
-from birchbark.checkpoint.modules import STATIC, TRANSFORMER, list_modules
+from birchbark.checkpoint.modules import MODULES_FILE, STATIC, TRANSFORMER, list_modules
 from birchbark.checkpoint.multi_vector import (
     MultiVector,
     is_multi_vector,
@@ -104,7 +104,7 @@ class Checkpoint:
         if listed and listed[0][0] == STATIC:
             return cls._open_static(root, root / listed[0][1], name or root.name, pooling)
         home = root / dict(listed).get(TRANSFORMER, "")
-        values = read_object(home / "config.json")
+        values = read_object(home / CONFIG)
         family = find_family(values, root)
         config = read_encoder_config(family, values, home)
         shapes: dict[str, list[int]] = {}
@@ -301,7 +301,17 @@ def find_family(config: Mapping[str, Any], root: Path) -> Family:
 
 
 def _check_files(root: Path) -> None:
-    """Raise CheckpointError for a named pipe or a device, which could be read without an end."""
+    """Raise CheckpointError without a model, and for what could be read without an end.
+
+    That is a named pipe or a device.
+    """
+    if not any((root / name).exists() for name in (CONFIG, MODULES_FILE)):
+        raise CheckpointError(
+            "not a model directory",
+            where=str(root),
+            wanted=f"a folder with {CONFIG} or {MODULES_FILE}",
+            remedy="birchbark model list names the models that are installed",
+        )
     for path in (*root.glob("*"), *root.glob("*/*")):
         if path.exists() and not path.is_file() and not path.is_dir():
             raise CheckpointError("neither a file nor a folder", where=str(path))

@@ -15,6 +15,7 @@ from birchbark.errors import CheckpointError
 
 TRANSFORMER, POOLING, STATIC = "Transformer", "Pooling", "StaticEmbedding"
 DENSE, LAYER_NORM, NORMALIZE, DROPOUT = "Dense", "LayerNorm", "Normalize", "Dropout"
+MODULES_FILE = "modules.json"
 MASK = "MultiVectorMask"  # says which tokens' vectors are compared
 WITH_WEIGHTS = (DENSE, LAYER_NORM)  # modules with a safetensors file of their own
 MODULES = {TRANSFORMER, POOLING, STATIC, DENSE, LAYER_NORM, NORMALIZE, DROPOUT, MASK}
@@ -27,7 +28,7 @@ def list_modules(root: Path) -> list[tuple[str, str]]:
     Returns nothing if the file does not exist. Raises CheckpointError for a damaged file, an
     unsupported module or order, or a folder outside the model directory.
     """
-    path = root / "modules.json"
+    path = root / MODULES_FILE
     if not path.exists():
         return []
     entries = read_any(path)
