@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import pytest
 from in_chromium import DESK, DONE, PHONE, ask, browser, open_page
@@ -187,6 +187,13 @@ def test_menus_stay_in_their_places(page: Any) -> None:
     page.wait_for_selector("#notice:has-text('with these filters')")
     assert page.locator(".menu summary").all_inner_texts() == names
     assert chips(page) == ["Folder: letters", "Type: markdown"]
+
+
+def test_filters_in_the_query_are_told_if_nothing_meets_them(page: Any) -> None:
+    """Other words would not help."""
+    for query, told in (("birch type:pdf", "with these filters"), ("birch -bark", "different words")):
+        page.goto(f"{page.url.split('#')[0]}#{urlencode({'q': query})}")
+        page.wait_for_selector(f"#notice:has-text('{told}')")
 
 
 def test_dates_are_chosen_by_period_year_and_range(page: Any) -> None:

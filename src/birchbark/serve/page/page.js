@@ -227,7 +227,7 @@ function showText(text) {
 // announce: whether screen readers announce the line; not for every intermediate answer. reading: whether more is being read.
 function showStatus(answer, { announce, reading: goesOn }) {
   const line = summary(answer, { ms: state.ms, top: state.top, reading: goesOn });
-  const told = notice(answer, { filtered: Object.keys(state.filters).length > 0, withoutWords: state.withoutWords });
+  const told = notice(answer, { filtered: Object.keys(state.filters).length + answer.parsed.filters.length > 0, withoutWords: state.withoutWords });
   status.textContent = line;
   byId("notice").textContent = told;
   byId("notice").hidden = !told;
