@@ -99,7 +99,7 @@ def test_other_hits_take_the_places_of_copies(tmp_path: Path, only: list[str]) -
 
 
 def test_more_time_never_shows_fewer_scores(tmp_path: Path, bert: Callable[..., Path]) -> None:
-    """If time does not suffice to be sure of more hits, others follow what was found in time."""
+    """If time does not suffice to look for more hits, they are what was found in time."""
     texts = ["birch bark " * 9] * 90 + [f"birch {n} " * 9 for n in range(90)]
     records = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     engine = open_engine(build_index(records, tmp_path / "index"))
@@ -110,7 +110,6 @@ def test_more_time_never_shows_fewer_scores(tmp_path: Path, bert: Callable[..., 
         deadline = Deadline(1.0, partial(next, ticks))
         answer = search_with_readers(engine, "birch", readers, 20, deadline)
         scored.append(sum(hit.scored for hit in answer.hits))
-        assert len(answer.hits) in (11, 20)  # no copies, read or not
     assert scored == sorted(scored)
     assert scored[0] == 0
     assert scored[-1] == 11  # one of them for all copies

@@ -117,10 +117,8 @@ def search_with_readers(
         deeper, of_deeper = ranked(most, lambda found: None)
         if of_deeper.exact:
             hits, stats = deeper, of_deeper
-        else:  # time sufficed for these hits, and not to be sure which are the next
-            of_all = {hit.document.doc_id: hit for hit in (*deeper, *hits)}
-            order = dict.fromkeys(hit.document.doc_id for hit in (*hits, *deeper))
-            hits, stats = [of_all[doc_id] for doc_id in order], replace(stats, exact=False)
+        else:  # time sufficed for these hits, and not to look for more
+            stats = replace(stats, exact=False)
     answer = complete(hits, stats)
     if not stages:
         return answer
@@ -137,10 +135,7 @@ def _ranked(
     deadline: Deadline,
     on_hits: OnHits,
 ) -> tuple[list[Hit], SearchStats]:
-    """Return the `top` best hits, copies among them, and how much was scored.
-
-    Without time to be sure of their order, more follow them in place of copies.
-    """
+    """Return the `top` best hits, copies among them, and how much was scored."""
     if not readers:
         ranking = engine.rank(query, top)
         hits = _first_stage_hits(engine, ranking.doc_ids, dict(ranking), scored=True)
@@ -152,17 +147,12 @@ def _ranked(
     for ranker in stages:
         if ranker.duo:
             ranker.duo.check_comparisons([min(len(ranked), ranker.depth)])
-    deepest = DEEPER * top
     shares = stages[0].interpolation.weighted_first_stage(candidates.scores, below.scores)
     unread = dict(zip(ranked.doc_ids, shares.tolist(), strict=True))
 
     def found(ranking: Ranking, results: Sequence[StageResult]) -> tuple[list[Hit], SearchStats]:
-        stats, most = SearchStats.of_stages(result.stats for result in results), top
-        hits = _hits(engine, ranking.doc_ids, results, unread, most)
-        while not stats.exact and len(without_copies(hits)) < top and len(hits) == most < deepest:
-            most = min(2 * most, deepest)
-            hits = _hits(engine, ranking.doc_ids, results, unread, most)
-        return hits, stats
+        stats = SearchStats.of_stages(result.stats for result in results)
+        return _hits(engine, ranking.doc_ids, results, unread, top), stats
 
     def first() -> tuple[list[Hit], SearchStats]:
         hits = _first_stage_hits(engine, ranked.doc_ids[:top], unread, scored=False)
