@@ -19,7 +19,7 @@ from benchmarks.search_quality import measure_row
 from benchmarks.search_rows import ROWS, NewScorers
 from benchmarks.search_times import TimedSearch
 from birchbark import defaults
-from birchbark.artifact import fingerprint_all
+from birchbark.artifact import files_in, fingerprint
 from birchbark.checkpoint.locate import locate
 
 PARTS = ("quality", "times", "peers")
@@ -105,4 +105,4 @@ class Benchmark:
 @cache
 def _models() -> dict[str, str]:
     """Return the fingerprints of the models."""
-    return {name: fingerprint_all(locate(name)) for name in MODELS}
+    return {name: fingerprint(*files_in(locate(name))) for name in MODELS}

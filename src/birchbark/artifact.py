@@ -279,11 +279,6 @@ def fingerprint(*contents: Path | bytes) -> str:
     return total.hexdigest()
 
 
-def fingerprint_all(path: Path) -> str:
-    """Return the fingerprint of a file, or of all files in a folder and its subfolders."""
-    return fingerprint(*files_in(path))
-
-
 def files_in(path: Path) -> list[Path]:
     """Return `[path]` for a file; for a folder, all files in it and its subfolders, by path."""
     return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]

@@ -6,6 +6,7 @@ has left are not deleted.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ except ImportError:  # Windows
     with suppress(ImportError):
         import msvcrt
 
+TROUBLES = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
+"""Errors that are not of the file that is read, and may pass: full disks and open files."""
 HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows converts line endings
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)

@@ -163,9 +163,10 @@ def count_texts(training: TrainingConfig, root: Path | None = None) -> int | Non
 
 
 def _mined(training: TrainingConfig, texts: int) -> int:
-    """Return how many texts the model in training scores to mine negatives, at most.
+    """Return about how many texts the model in training scores to mine negatives.
 
-    texts: the number that it reads to learn from them.
+    Texts that are paired with a query are not counted, nor those beyond `depth` that a bi-encoder
+    encodes. texts: the number that it reads to learn from them.
     """
     mining, schedule = training.mining, training.schedule
     if mining is None:

@@ -675,7 +675,7 @@ def test_a_folder_of_recipes_is_run(root: Path, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patched:
         patched.setattr("birchbark_studies.run.run_study", lambda *_, **__: {}["no such row"])
         fault = run()
-    assert fault.stdout.count("failed: 'no such row'") == 2
+    assert fault.stdout.count("failed: KeyError: 'no such row'") == 2
     assert fault.stderr.count("Traceback") == 2
     documents.write_text("no JSON\n")
     failed = run()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -258,12 +259,20 @@ def test_any_error_costs_only_its_file(
 
 
 def test_trouble_of_the_system_is_not_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library needs a temporary file, and the disk is full: the file is read again later."""
+    """A library needs a temporary file, and the disk is full: the file is read again later.
+
+    The library may be one that reads the file, or another.
+    """
 
     def parts(*_: Any) -> Iterator[Part]:
         yield Part("a.mbox/1", Document("a.mbox/1", {"text": "first"}))
         raise OSError(ENOSPC, "No space left on device")
 
+    def read(_: Any) -> Any:
+        raise OSError(ENOSPC, "No space left on device")
+
+    usual = isolated_process.file_type(Path("a.mbox"))
+    assert usual
     monkeypatch.setattr(isolated_process, "parts_of", parts)
     request = {"location": "x/a.mbox", "path": "a.mbox", "about": {}, "without": []}
     request |= {"encoding": "utf-8", "characters": 10_000}
@@ -275,6 +284,12 @@ def test_trouble_of_the_system_is_not_the_files(monkeypatch: pytest.MonkeyPatch)
     what, where, *_, remedy = last["error"]
     assert (what, where) == ("cannot be read: No space left on device", "x/a.mbox")
     assert "temporary files" in remedy
+    monkeypatch.undo()
+    monkeypatch.setattr(isolated_process, "limit_time", lambda seconds: None)  # of this process
+    monkeypatch.setattr(isolated_process, "file_type", lambda _: replace(usual, read=read))
+    about = {"about": {"size": "1"}}
+    isolated_process.answer(request | about, b"From x", 1, 1, answers.append)
+    assert (answers[-1]["doc_id"], answers[-1]["retry"]) == ("a.mbox", True)
 
 
 def test_half_a_line_is_no_answer() -> None:

@@ -191,7 +191,10 @@ def test_menus_stay_in_their_places(page: Any) -> None:
 
 def test_filters_in_the_query_are_told_if_nothing_meets_them(page: Any) -> None:
     """Other words would not help."""
-    for query, told in (("birch type:pdf", "with these filters"), ("birch -bark", "different words")):
+    for query, told in (
+        ("birch type:pdf", "with these filters"),
+        ("birch -bark", "different words"),
+    ):
         page.goto(f"{page.url.split('#')[0]}#{urlencode({'q': query})}")
         page.wait_for_selector(f"#notice:has-text('{told}')")
 

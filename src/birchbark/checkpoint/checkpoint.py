@@ -301,9 +301,9 @@ def find_family(config: Mapping[str, Any], root: Path) -> Family:
 
 
 def _check_files(root: Path) -> None:
-    """Raise CheckpointError without a model, and for what could be read without an end.
+    """Raise CheckpointError if a folder has no model, or has a named pipe or a device.
 
-    That is a named pipe or a device.
+    These could be read without an end.
     """
     if not any((root / name).exists() for name in (CONFIG, MODULES_FILE)):
         raise CheckpointError(

@@ -41,10 +41,11 @@ def data_fingerprint(path: Path) -> str:
     if dataset_id(path):
         return f"ir_datasets {version('ir_datasets')}"
     source = path.parent if path.name == METADATA else path
+    if not source.is_dir():
+        return fingerprint(source)
     files = files_in(source)
-    names = [file.relative_to(source).as_posix() for file in files] if source.is_dir() else []
-    contents = fingerprint(*files)
-    return json_checksum({"names": names, "contents": contents}) if names else contents
+    names = [file.relative_to(source).as_posix() for file in files]
+    return json_checksum({"names": names, "contents": fingerprint(*files)})
 
 
 class KnownFiles:
@@ -61,7 +62,7 @@ class KnownFiles:
         """Return `data_fingerprint(path)`; InputError if there is no such file or folder."""
         if not path.exists() and not dataset_id(path):
             raise InputError("no such file", where=str(path))
-        if not path.is_file():
+        if not path.is_file() or path.name == METADATA:
             return data_fingerprint(path)
         state, name = path.stat(), str(path.absolute())
         size, time, known = self._known.get(name, (None, None, ""))

@@ -95,7 +95,8 @@ class Snapshot:
         """Return the engine for searches by vectors alone; InputError if there are no vectors."""
         if self._nearest is None:
             settings = self._settings
-            match = VectorMatch(vectors=self.nearest_set)
+            tokens = settings.match.query_tokens if settings.match else None
+            match = VectorMatch(vectors=self.nearest_set, query_tokens=tokens)
             self._nearest = dense_engine(
                 self.index, settings.stage, match, settings.load, settings.rankers
             )

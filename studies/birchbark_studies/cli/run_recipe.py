@@ -145,9 +145,11 @@ def _run_all(folder: Path, root: Path | None, cache: Path | None, device: str) -
                 )
                 result = "done"
             except Exception as fault:  # of any kind: the other studies can still run
-                result, failed = f"failed: {fault}", failed + 1
+                failed += 1
+                result = f"failed: {fault}"
                 if not isinstance(fault, BirchbarkError | OSError):
                     notify(traceback.format_exc())
+                    result = f"failed: {type(fault).__name__}: {fault}"
                 notify(f"  {result}")
             seconds = time.perf_counter() - started
             lines.append(f"{name:24} {item.state:10} {in_words(seconds):>8}  {result}")

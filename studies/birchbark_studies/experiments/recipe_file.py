@@ -98,9 +98,19 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
 
 
 def _told(changes: Mapping[str, object]) -> str:
-    """Return a sentence on the settings that differ from those that the recipe's words are of."""
-    told = [f"{key} = {json.dumps(x)}" for key, x in changes.items() if key not in WORDS]
-    return f" Run with --larger: {', '.join(told)}." if told else ""
+    """Return a sentence on the settings that differ from those that the source is about.
+
+    changes: those of the table [larger]. Empty if they have a source of their own. Of tables and
+    lists, the key alone is named.
+    """
+    told = [
+        key
+        if isinstance(value, list | dict)
+        else f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in changes.items()
+        if key not in WORDS
+    ]
+    return f" Run with --larger: {', '.join(told)}." if told and "source" not in changes else ""
 
 
 def _measures(top: Section) -> tuple[str, ...]:

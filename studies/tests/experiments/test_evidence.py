@@ -475,6 +475,7 @@ def test_attention_is_of_the_query_as_it_was_scored(study: SmallStudy, tmp_path:
     [
         ("folds = 2", "folds = 5", "wrong number of folds"),
         ("[evidence]", "depth = 2\n[evidence]", "fewer documents than are re-ranked"),
+        ("best = 2", "best = 2\ndepth_of = { Tiny = 1001 }", "fewer documents than are re-ranked"),
     ],
 )
 def test_settings_that_do_not_fit_are_told_before_any_work(

@@ -595,12 +595,17 @@ def test_the_words_of_larger_runs(study: SmallStudy) -> None:
     """Findings are those of the table [larger], if any; the source tells what it changes."""
     study.replace("kind =", 'findings = "Small."\nsource = "Ours."\nkind =')
     study.append('[larger]\n"pipelines.stage.depth" = 77\ndemonstration = ""\n')
+    study.append('"pipelines.tune" = "AP@9"\n"pipelines.segments_of" = { Tiny = "whole" }\n')
     assert (study.read().findings, study.read().source) == ("Small.", "Ours.")
     larger = study.read(larger=True)
-    told = "Ours. Run with --larger: pipelines.stage.depth = 77."
+    told = (
+        "Ours. Run with --larger: pipelines.stage.depth = 77, "
+        'pipelines.tune = "AP@9", pipelines.segments_of.'
+    )
     assert (larger.findings, larger.source) == ("", told)
-    study.append('findings = "Large."\n')
-    assert study.read(larger=True).findings == "Large."
+    study.append('findings = "Large."\nsource = "Theirs."\n')
+    larger = study.read(larger=True)
+    assert (larger.findings, larger.source) == ("Large.", "Theirs.")
 
 
 def test_larger_settings(study: SmallStudy) -> None:

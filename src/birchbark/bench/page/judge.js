@@ -108,8 +108,8 @@ function showWords(shown) {
   if (shown) $("words").select(); else $("words").blur();
 }
 
-// All systems rank the question anew; the documents that they find take the places of those before. Who
-// has gone on to another question meanwhile stays there.
+// All systems rank the question anew; the documents that they find take the places of those before. A person
+// who has gone on to another question meanwhile stays there.
 async function reword(event) {
   event.preventDefault();
   const { question } = items[at], button = $("rewording").querySelector("button");

@@ -20,6 +20,7 @@ from birchbark.collection.files.language import language_of
 from birchbark.collection.parsing.lines import COMPRESSED
 from birchbark.errors import InputError, first_line
 from birchbark.records import SECTION_STARTS, Document
+from birchbark.systems import TROUBLES
 
 MOST_NESTED = 4  # files in files, as a PDF in an e-mail in an e-mail in a mailbox
 DIVIDE = "divide it into several files"  # remedy for one that is too much
@@ -108,6 +109,10 @@ def _contents(file: File, kind: FileType) -> Contents | None:
         found = kind.read(file)
     except (InputError, MemoryError):
         raise
+    except OSError as error:
+        if error.errno in TROUBLES:
+            raise
+        raise InputError(f"cannot be read: {first_line(error)}") from None
     except Exception as error:  # libraries raise errors of many kinds for damaged files
         raise InputError(f"cannot be read: {first_line(error)}") from None
     return Contents(found) if isinstance(found, dict) else found

@@ -24,6 +24,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import ends_with_parent, limit_memory, limit_time
 from birchbark.records import Document
+from birchbark.systems import TROUBLES
 
 PART_CHARACTERS = 500  # as which each document or error of a file counts
 Write = Callable[[dict[str, Any]], None]
@@ -56,7 +57,9 @@ def answer(
     except MemoryError:
         error = InputError(f"it needs more than {memory:,} bytes of memory", where=str(location))
         write(_as_json(Part(doc_id_of(path), error)))
-    except OSError as error:  # a library's temporary file, for example: it may be read later
+    except OSError as error:
+        if error.errno not in TROUBLES:
+            raise
         write(_as_json(Part(doc_id_of(path), _trouble(error).at(str(location)))))
     return intake.notes
 

@@ -7,7 +7,7 @@ import { element } from "./dom.js";
 import { loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
 import { closeDocument, openDocument, readDocument } from "./document_dialog.js";
-import { firstStage, NO_RESULTS, notes, notice, rankers, reading, summary } from "./status.js";
+import { firstStage, noResults, notes, notice, rankers, reading, summary } from "./status.js";
 import { chosenWeights, showWeights } from "./weights.js";
 import { welcome } from "./welcome.js";
 
@@ -208,13 +208,13 @@ async function compare(signal, started) {
     let answer;
     for await (answer of searchStream({ ...request(by), budget_ms: COMPARE_BUDGET }, signal)) {
       started();
-      if (!state.answered) showBeside(answer);
+      if (!column && !state.answered) showBeside(answer);
       showRanking(section, column, name, answer, open, state.about.unit);
     }
     showRanking(section, column, name, answer, open, state.about.unit, true);
     return [name, answer];
   }));
-  showText(rankings.some(([, answer]) => answer.hits.length) ? `${rankings.length} rankings compared` : NO_RESULTS);
+  showText(rankings.some(([, answer]) => answer.hits.length) ? `${rankings.length} rankings compared` : noResults(rankings[0][1], state.filters));
   showChanges(section, rankings);
 }
 
@@ -227,7 +227,7 @@ function showText(text) {
 // announce: whether screen readers announce the line; not for every intermediate answer. reading: whether more is being read.
 function showStatus(answer, { announce, reading: goesOn }) {
   const line = summary(answer, { ms: state.ms, top: state.top, reading: goesOn });
-  const told = notice(answer, { filtered: Object.keys(state.filters).length + answer.parsed.filters.length > 0, withoutWords: state.withoutWords });
+  const told = notice(answer, state);
   status.textContent = line;
   byId("notice").textContent = told;
   byId("notice").hidden = !told;

@@ -4,7 +4,7 @@ const count = number => number.toLocaleString("en");
 const list = names => names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
 export const modelName = name => name.replace(/, (int8)\b/, " ($1)").replace(/ cross-encoder$/, "").replace(/^cosine of (.*) embeddings/, "$1");
 const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
-export const NO_RESULTS = "No document matches this query. Try fewer or different words.";
+const NO_RESULTS = "No document matches this query. Try fewer or different words.";
 const NONE_WITH_FILTERS = "No document matches this query with these filters.";
 const NOTHING_YET = "Nothing found yet; not all documents were searched.";
 const UNANSWERED = "Probably none of these documents answers this.";
@@ -23,9 +23,12 @@ export function summary({ hits, exact, scored }, { ms, top, reading }) {
   return line[0].toUpperCase() + line.slice(1);
 }
 
+// Why nothing was found. filters: those beside the filters in the query.
+export const noResults = ({ parsed }, filters) => Object.keys(filters).length || parsed.filters.length ? NONE_WITH_FILTERS : NO_RESULTS;
+
 // What must be seen beside the results. withoutWords: whether no result has the words of the query.
-export function notice(answer, { filtered, withoutWords }) {
-  if (!answer.hits.length) return [!answer.exact ? NOTHING_YET : filtered ? NONE_WITH_FILTERS : NO_RESULTS, missing(answer)].filter(Boolean).join(" ");
+export function notice(answer, { filters, withoutWords }) {
+  if (!answer.hits.length) return [answer.exact ? noResults(answer, filters) : NOTHING_YET, missing(answer)].filter(Boolean).join(" ");
   return [answer.unanswered ? UNANSWERED : "", withoutWords ? WITHOUT_WORDS : "", missing(answer)].filter(Boolean).join(" ");
 }
 

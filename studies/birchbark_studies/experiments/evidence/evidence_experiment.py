@@ -73,11 +73,11 @@ class EvidenceExperiment(Experiment):
             collection.folds_or_random(settings.folds, recipe.seed)  # told before any work
         limits = dict.fromkeys(settings.compared.chains, settings.query_tokens)
         settings.compared.check_queries(collections, limits)
+        chains = settings.compared.chains.items()
+        self._check_pruned([name for name, chain in chains if chain[-1].initialisation.parade])
         for name, model in settings.compared.existing.items():
             with workspace.scorer(model, settings.precision) as scorer:
-                if scorer.width > 1 and settings.pruned:
-                    fault = f"{name} scores whole documents: segments cannot be pruned"
-                    raise InputError(fault, where=str(recipe.path))
+                self._check_pruned([name] * (scorer.width > 1))
                 for collection in collections:
                     self._check_queries(name, scorer, collection, workspace)
         prepared = settings.compared.prepare(workspace)
@@ -117,6 +117,11 @@ class EvidenceExperiment(Experiment):
                 f"note: {collection.name}: {name} reads the first {limit} tokens of queries; "
                 f"{cut_queries:,} are longer"
             )
+
+    def _check_pruned(self, whole: Sequence[str]) -> None:
+        """Raise InputError if segments are to be pruned. whole: models of whole documents."""
+        if self.settings.pruned and whole:
+            raise InputError(f"{whole[0]} scores whole documents: segments cannot be pruned")
 
     def _check_folds(self, recipe: Recipe, collections: Sequence[TestCollection]) -> None:
         """Raise InputError unless models by fold leave out the folds of the only collection."""

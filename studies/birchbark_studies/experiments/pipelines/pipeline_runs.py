@@ -52,7 +52,7 @@ class RankingSettings:
         segments_of: Collection → how its documents are split, where it differs from the stages.
         rm3: Whether the first stage expands queries with RM3.
         timed: The number of queries per collection, evenly spaced, on which speed is measured; of
-            slow rows, only those that begin within TIMED_SECONDS.
+            slow rows, only the first of these, as many as begin within TIMED_SECONDS.
         tune: The measure for which weights are chosen.
         folds: The number of folds, for collections without given folds.
     """
@@ -154,7 +154,7 @@ class CollectionRanker:
         engine = open_engine(index, self._stage, None, load_scorer, rankers)
         candidates, deeper = (
             Run({q.query_id: engine.rank(q.text, count) for q in self._queries}, FIRST)
-            for count in (min(ranker.depth, self._recipe.depth), self._recipe.depth)
+            for count in (ranker.depth, self._recipe.depth)
         )
         return _Searched(index, candidates, deeper)
 
