@@ -20,7 +20,7 @@ except ImportError:  # Windows
         import msvcrt
 
 TROUBLES = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
-"""Errors that are not of the file that is read, and may pass: full disks and open files."""
+"""What an OSError tells that may pass, and is no fault of the file: a full disk, for example."""
 HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 BINARY: int = getattr(os, "O_BINARY", 0)  # else Windows converts line endings
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from birchbark.records import Document
 from birchbark.show.table import Table
+from birchbark_studies import comparison
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Recipe
@@ -85,6 +88,18 @@ def write_small_study(
     path = folder / "recipe.toml"
     path.write_text(recipe + COLLECTION)
     return SmallStudy(path)
+
+
+def noted_families(patch: pytest.MonkeyPatch) -> list[int | None]:
+    """Return a list to which each comparison adds the number of those that p is corrected for."""
+    families, compare = list[int | None](), comparison.compare
+
+    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
+        families.append(family)
+        return compare(*given, family=family, **options)
+
+    patch.setattr(comparison, "compare", noting)
+    return families
 
 
 def table_of(outcome: Outcome, name: str) -> Table:

@@ -33,7 +33,6 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.session import OnnxSession
 from birchbark.segment.sentences import sentences
-from birchbark_studies import comparison
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.evidence.evidence_runs import EvidenceRuns
 from birchbark_studies.experiments.evidence.evidence_scores import read_candidate_scores
@@ -49,7 +48,7 @@ from birchbark_studies.recipe import RM3Choices
 from birchbark_studies.run import run_study
 from birchbark_studies.workspace import Workspace
 from conftest import DOCUMENTS, QUERIES
-from small_study import SmallStudy, table_of, values_of, write_small_study
+from small_study import SmallStudy, noted_families, table_of, values_of, write_small_study
 
 RECIPE = """
 kind = "evidence"
@@ -736,14 +735,7 @@ def test_differences_from_a_model_are_corrected_for_all_of_them(
     study: SmallStudy, bert: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two other models, two measures, with and without the first stage; or with it alone."""
-    families = []
-    compare = comparison.compare
-
-    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
-        families.append(family)
-        return compare(*given, family=family, **options)
-
-    monkeypatch.setattr(comparison, "compare", noting)
+    families = noted_families(monkeypatch)
     others = "".join(f', m{seed} = "{bert(labels=1, seed=seed)}"' for seed in (5, 6))
     study.replace('" }\nrm3', f'"{others} }}\nagainst = "cross"\nrm3')
     study.replace('["AP"]', '["AP", "RR"]')

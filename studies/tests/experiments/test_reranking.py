@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from birchbark.score.scorer import score_texts
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import Group
-from birchbark_studies import comparison
 from birchbark_studies.experiments.reranking.reranking_experiment import RerankingExperiment
 from birchbark_studies.experiments.reranking.reranking_runs import (
     Pool,
@@ -52,7 +50,7 @@ from birchbark_studies.models import Models
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.roc import auc
 from conftest import DOCUMENTS, QUERIES
-from small_study import COLLECTION, QRELS, SmallStudy, table_of, write_small_study
+from small_study import COLLECTION, QRELS, SmallStudy, noted_families, table_of, write_small_study
 
 RECIPE = """
 kind = "reranking"
@@ -121,14 +119,7 @@ def test_p_is_corrected_for_all_groups_of_a_collection(
     study: SmallStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two first stages, each with and without unjudged documents, three rows and two measures."""
-    families = []
-    compare = comparison.compare
-
-    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
-        families.append(family)
-        return compare(*given, family=family, **options)
-
-    monkeypatch.setattr(comparison, "compare", noting)
+    families = noted_families(monkeypatch)
     study.run()
     assert families == [4 * 3 * 2] * 4
 
@@ -137,14 +128,7 @@ def test_groups_of_other_collections_are_not_corrected_for(
     study: SmallStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A collection that is not shown a second time has half as many comparisons."""
-    families = []
-    compare = comparison.compare
-
-    def noting(*given: Any, family: int | None = None, **options: Any) -> Any:
-        families.append(family)
-        return compare(*given, family=family, **options)
-
-    monkeypatch.setattr(comparison, "compare", noting)
+    families = noted_families(monkeypatch)
     study.append(COLLECTION.replace("Tiny", "Two"))
     groups = [group.name for group in table_of(study.run(), "reranked").groups]
     assert [name.partition(",")[0] for name in groups] == [

@@ -109,11 +109,9 @@ def _contents(file: File, kind: FileType) -> Contents | None:
         found = kind.read(file)
     except (InputError, MemoryError):
         raise
-    except OSError as error:
-        if error.errno in TROUBLES:
-            raise
-        raise InputError(f"cannot be read: {first_line(error)}") from None
     except Exception as error:  # libraries raise errors of many kinds for damaged files
+        if isinstance(error, OSError) and error.errno in TROUBLES:
+            raise
         raise InputError(f"cannot be read: {first_line(error)}") from None
     return Contents(found) if isinstance(found, dict) else found
 
