@@ -84,6 +84,33 @@ def study(tmp_path: Path, bert: Callable[..., Path]) -> SmallStudy:
     return write_small_study(tmp_path, RECIPE, MODEL=bert(labels=1))
 
 
+@pytest.mark.parametrize(
+    ("read", "stage", "documents"),
+    [
+        ("all", "", 100),
+        ("all", "read_pairs = '7'", 7),
+        ("plan", "", 30),
+        ("plan", "aggregate = 'topmean:1,0.5'", 30),
+        ("plan", "aggregate = 'max'", 100),
+        ("plan", "read_segments = 'all'", 100),
+        ("plan", "read_documents = '12'", 12),
+        ("plan", "read_pairs = '40', depth = 35", 35),
+        ("plan", "embedding = 'none'", 30),
+        ("plan", f"model = '{defaults.EMBEDDING}'", 100),
+    ],
+)
+def test_documents_that_a_plan_counts(
+    study: SmallStudy, read: str, stage: str, documents: int
+) -> None:
+    """Stages that read few segments, as a search does, read at most as many documents."""
+    text = study.path.read_text()
+    before, collection = text[: text.index("models =")], text[text.index("[[collections]]") :]
+    rows = f'[[pipelines.rows]]\nname = "row"\nstages = [{{ {stage} }}]\n'
+    study.path.write_text(f'{before}read = "{read}"\n{rows}{collection}')
+    recipe = study.read()
+    assert recipe.experiment.documents_read(recipe.collections[0]) == documents
+
+
 def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
     """Rankings equal those of the command on the same first stage."""
     root = study.root

@@ -68,8 +68,12 @@ class PipelineLoader:
 
 def takes_default_embedding(stage: StageOptions) -> bool:
     """Return whether a stage takes the default embedding, unless its model is one itself."""
-    own = stage.model == defaults.EMBEDDING or stage.pooling is not None
-    return stage.embedding is None and not own
+    return stage.embedding is None and not is_embedding(stage)
+
+
+def is_embedding(stage: StageOptions) -> bool:
+    """Return whether the model of a stage is an embedding, as far as its options tell."""
+    return stage.model == defaults.EMBEDDING or stage.pooling is not None
 
 
 def models_of(stage: StageOptions) -> dict[str, str]:

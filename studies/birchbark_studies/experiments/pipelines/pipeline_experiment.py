@@ -17,7 +17,11 @@ from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.table import Column
 from birchbark_studies.collections import CollectionFiles
-from birchbark_studies.experiments.pipelines.loader import PipelineLoader, models_of
+from birchbark_studies.experiments.pipelines.loader import (
+    PipelineLoader,
+    is_embedding,
+    models_of,
+)
 from birchbark_studies.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
 from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
 from birchbark_studies.experiments.pipelines.rows import STATIC, PipelineRows
@@ -90,9 +94,13 @@ class PipelineExperiment(ModelExperiment):
         return experiment
 
     def documents_read(self, collection: CollectionFiles) -> int:
-        """Return the sum of the depths of all stages, as if each row were read anew."""
+        """Return what all stages read at most, as if each row were read anew.
+
+        A stage that reads few segments is counted with as many documents. Vectors of the
+        embedding are not counted, stored or computed.
+        """
         rows = self.ranking.rows.stages.values()
-        return sum(stage.depth for stages in rows for stage in stages)
+        return sum(_documents(stage) for stages in rows for stage in stages)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
@@ -154,6 +162,17 @@ class PipelineExperiment(ModelExperiment):
                 computing = first.static if kind == STATIC else first.vector_scorer
                 if kind and computing is None:
                     raise InputError("vectors need an embedding", where=f"row {name}")
+
+
+def _documents(stage: StageOptions) -> int:
+    """Return how many documents the model of a stage reads at most."""
+    few = (
+        not is_embedding(stage)
+        and stage.read_segments != ALL
+        and (stage.aggregate or defaults.AGGREGATION).startswith("top")
+    )
+    limits = (stage.read_documents, stage.read_pairs or (defaults.READ_PAIRS if few else ALL))
+    return min([stage.depth, *(int(limit) for limit in limits if limit != ALL)])
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:
