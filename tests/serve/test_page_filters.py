@@ -64,7 +64,7 @@ def wait_for_labels(page: Any, *expected: str) -> None:
     """Wait until these can be chosen in the open menu, which may be drawn after the hits."""
     page.wait_for_function(
         """expected => [...document.querySelectorAll('.panel label')]
-           .filter(label => label.offsetParent).map(label => label.innerText.trim())
+           .filter(label => label.checkVisibility()).map(label => label.innerText.trim())
            .join() === expected""",
         arg=",".join(expected),
     )
