@@ -36,6 +36,16 @@ def test_first_stage_scores_are_joined_with_the_best_segments() -> None:
     assert joined.below == ("d",)
 
 
+def test_only_the_scores_of_candidates_are_scaled() -> None:
+    """The lowest of them becomes 0, however low the documents below are."""
+    ranking = Ranking.from_pairs({"a": 9, "b": 6, "c": 5, "d": 1})
+    scale = partial(scale_scores, scale=Scale.MINMAX)
+    joined = evidence_candidates(ranking, 3, {"c": [0.5]}, 1, scale)
+    assert joined.doc_ids == ("c", "b", "a")
+    assert joined.scores.tolist() == [[0, 0.5], [0.25, 0], [1, 0]]
+    assert joined.below == ("d",)
+
+
 def test_candidates_are_the_documents_with_segment_scores() -> None:
     """They are among the best of the run, and only their scores are scaled; others are below."""
     first = Run(
