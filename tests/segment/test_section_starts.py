@@ -144,6 +144,15 @@ def test_sections_begin_passages_only_in_longer_documents() -> None:
     assert [p.text for p in Passages(7)(document)] == ["# A\nb c", "# D\ne f"]
 
 
+def test_a_prepended_title_counts_towards_the_size_of_a_document_with_sections() -> None:
+    """Here a title of two words and a text of nine: only of eleven words they are one passage."""
+    parts = ["# Ash\nshield", "# Birch\ncanoe", "# Cedar\nhouse"]
+    fields = {"title": "On bark", "text": "\n".join(parts), SECTION_STARTS: "0 13 27"}
+    document = Document("d", fields)
+    assert [p.text for p in Passages(11)(document)] == ["On bark\n" + document.text]
+    assert [p.text for p in Passages(10)(document)] == [f"On bark\n{part}" for part in parts]
+
+
 def test_a_section_of_a_tenth_of_a_passage_is_one() -> None:
     """A shorter one, here of two words, goes on in the next."""
     firsts = [[p.text.split("\n")[0] for p in Passages(size)(guide())][1:] for size in (20, 21)]
