@@ -78,6 +78,19 @@ def test_titles_are_shortened() -> None:
     assert title_pairs.change_counts == {"shortened titles": COUNT}
 
 
+def test_a_shortened_title_is_from_any_place() -> None:
+    """Every part of the seven words but all of them occurs: the first words, and the last."""
+    parts = Counter[tuple[int, int]]()
+    for seed in range(5):
+        queries = with_changes(seed, short_title=1).queries
+        for document in DOCUMENTS:
+            words, part = document.title.split(), queries[document.doc_id].text.split()
+            parts[words.index(part[0]), len(part)] += 1
+    assert sorted(parts) == [
+        (start, size) for start in range(7) for size in range(1, 8 - start) if size < 7
+    ]
+
+
 def test_titles_are_shuffled() -> None:
     """They have the same words in another order."""
     title_pairs = with_changes(shuffle=1)
