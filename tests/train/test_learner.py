@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_trainings import prepare
+from tiny_trainings import prepare, some_pairs, write_pairs
 
 from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.json_files import read_object
@@ -27,6 +27,7 @@ from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import check_precisions
 from birchbark.train.training import train
 from birchbark.train.training_run import ProgressReporter
+from birchbark.train.validation import score_pairs, validate
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -185,6 +186,25 @@ def test_dropout_depends_on_the_seed_alone(tmp_path: Path) -> None:
         torch.rand(len(losses))
         losses.append([learner.step(number, seed) for number in range(3)])
     assert losses[0] == losses[1] != losses[2]
+
+
+def test_the_held_out_loss_is_the_mean_over_lists(tmp_path: Path) -> None:
+    """Of queries with 2 to 9 texts, each text counts the same; a query's value is its own mean."""
+    prepare(tmp_path)
+    pairs = [p for n in range(2, 10) for p in some_pairs(10, n, seed=n) if p.query_id == f"q{n}"]
+    write_pairs(tmp_path / "pairs.tsv", pairs)
+    learner = learner_of(tmp_path, data__validation=0.5)
+    (dataset,) = learner._datasets
+    held_out = dataset.heldout_pairs
+    logits = score_pairs(learner, held_out).astype(float)
+    losses = np.log1p(np.exp(np.where(held_out.pairs.grades > 0, -logits, logits)))
+    counts = [len(of_query) for of_query in held_out.pairs.by_query]
+    assert len(set(counts)) == len(counts) > 1
+    result = validate(learner, [dataset], "loss", 0)["words"]
+    assert result.loss == pytest.approx(losses.mean(), rel=1e-5)
+    of_queries = [losses[of_query].mean() for of_query in held_out.pairs.by_query]
+    assert result.values == pytest.approx(of_queries, rel=1e-5)
+    assert result.mean == pytest.approx(np.mean(of_queries), rel=1e-5)
 
 
 def test_bf16_gives_similar_losses(tmp_path: Path) -> None:
