@@ -21,6 +21,7 @@ from birchbark.collection.data_files import find_data_root
 from birchbark.show.format_numbers import format_value, significance_mark
 from birchbark.show.table import Cell, Style
 from birchbark_studies.listing import State, list_recipe, read_as_measured
+from birchbark_studies.markdown import STALE
 from birchbark_studies.recipe_folder import RECIPES
 from birchbark_studies.stored_results import read_results
 
@@ -45,10 +46,22 @@ PIPELINES = {  # heading → row of the study
 
 
 def states() -> dict[str, State]:
-    """Return recipe → the state of its results, for those that have any."""
+    """Return recipe → the state of its results, for those that have any.
+
+    What cannot be checked for want of data is as its page says.
+    """
     root = find_data_root()
     listings = [list_recipe(read_as_measured(path), root) for path in RECIPES.glob("*.toml")]
-    return {x.recipe.name: x.state for x in listings if x.results.is_dir()}
+    return {
+        x.recipe.name: _on_page(x.results) if x.state is State.UNCHECKED else x.state
+        for x in listings
+        if x.results.is_dir()
+    }
+
+
+def _on_page(results: Path) -> State:
+    said = STALE.split("{")[0] in (results / "README.md").read_text("utf-8")
+    return State.STALE if said else State.CURRENT
 
 
 def with_states(text: str, state_of: Mapping[str, State]) -> str:
@@ -69,7 +82,7 @@ def _with_state(line: str, state_of: Mapping[str, State]) -> str:
         found = [state_of[name] for name in names if name in state_of]
         if State.DAMAGED in found:
             raise SystemExit(f"damaged results of {', '.join(names)}")
-        if found and State.UNCHECKED not in found:
+        if found:
             shown[number] = str(State.STALE if State.STALE in found else State.CURRENT)
     before = line.rsplit("|", 2)[0]
     return f"{before}| {'; '.join(shown)} |"
