@@ -11,7 +11,7 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.arguments import choice_of
-from birchbark.combine.aggregate import Aggregation, Top, TopMean, parse_aggregation
+from birchbark.combine.aggregate import Top, TopMean, parse_aggregation
 from birchbark.combine.interpolate import Interpolation
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError
@@ -77,7 +77,7 @@ def make_ranker(options: StageOptions, models: LoadedModels, *, auto_int8: bool 
             "aggregate has no effect: this model scores whole documents", found=options.model
         )
     default = defaults.SEGMENTS if scorer.width == 1 else defaults.DOCUMENT_SCORER_SEGMENTS
-    plan = _plan(options, scorer, aggregation)
+    plan = _plan(options, scorer)
     rescores = precision is Precision.INT8 and plan.segments is None
     fp32 = Precision.FP32
     precise = models.scorer(options.model, fp32, options.pooling) if rescores else None
@@ -162,23 +162,35 @@ def _fast_embedding(
     return models.scorer(embedding, chosen) if chosen is Precision.INT8 else None
 
 
-def _plan(options: StageOptions, scorer: Scorer, aggregation: Aggregation) -> ReadingPlan:
+def segments_read(options: StageOptions) -> str:
+    """Return how many segments of a document are read, or ALL, by a model that can choose.
+
+    All are read if a limit says what is read, or if the aggregation depends on all.
+    """
+    limited = options.max_segments is not None or options.max_length is not None
+    aggregation = parse_aggregation(options.aggregate or defaults.AGGREGATION)
+    if options.read_segments:
+        return options.read_segments
+    if limited or not isinstance(aggregation, (Top, TopMean)):
+        return ALL
+    return str(max(len(aggregation.by_rank), int(defaults.READ_SEGMENTS)))
+
+
+def pairs_read(options: StageOptions, segments: str) -> str:
+    """Return how many segments are read in total, or ALL. segments: those of a document."""
+    return options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
+
+
+def _plan(options: StageOptions, scorer: Scorer) -> ReadingPlan:
     """Return the reading plan of a stage.
 
-    By default all segments are read if the model scores whole documents, if it is an embedding
-    model, if a limit says what is read, or if the aggregation depends on all segments. Then the
-    embedding reads all candidates. So does an embedding other than the bundled one, since static
-    scores are on the scale of that one.
+    By default all segments are read if the model scores whole documents or is an embedding model;
+    otherwise see `segments_read`. If all are, the embedding reads all candidates. So does an
+    embedding other than the bundled one, since static scores are on the scale of that one.
     """
-    segments = options.read_segments
-    limited = options.max_segments is not None or options.max_length is not None
-    if segments is None:
-        chooses = scorer.width == 1 and bi_encoder(scorer) is None and not limited
-        if chooses and isinstance(aggregation, (Top, TopMean)):
-            segments = str(max(len(aggregation.by_rank), int(defaults.READ_SEGMENTS)))
-        else:
-            segments = ALL
-    pairs = options.read_pairs or (ALL if segments == ALL else defaults.READ_PAIRS)
+    chooses = scorer.width == 1 and bi_encoder(scorer) is None
+    segments = segments_read(options) if chooses else options.read_segments or ALL
+    pairs = pairs_read(options, segments)
     reads_all = (segments, options.read_segments) == (ALL, None)
     embedded = options.embed_segments or (ALL if reads_all else defaults.EMBED_SEGMENTS)
     other_scale = _embedding(options, scorer) not in (None, defaults.EMBEDDING)

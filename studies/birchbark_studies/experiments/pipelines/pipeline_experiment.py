@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from birchbark import FirstStage, InputError, defaults
 from birchbark.evaluate.rank_measures import parse_rank_measure
+from birchbark.pipeline.load_rankers import pairs_read, segments_read
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -166,12 +167,8 @@ class PipelineExperiment(ModelExperiment):
 
 def _documents(stage: StageOptions) -> int:
     """Return how many documents the model of a stage reads at most."""
-    few = (
-        not is_embedding(stage)
-        and stage.read_segments != ALL
-        and (stage.aggregate or defaults.AGGREGATION).startswith("top")
-    )
-    limits = (stage.read_documents, stage.read_pairs or (defaults.READ_PAIRS if few else ALL))
+    segments = stage.read_segments or ALL if is_embedding(stage) else segments_read(stage)
+    limits = stage.read_documents, pairs_read(stage, segments)
     return min([stage.depth, *(int(limit) for limit in limits if limit != ALL)])
 
 
