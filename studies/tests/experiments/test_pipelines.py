@@ -322,20 +322,10 @@ def test_a_given_run_is_cut_at_the_depth_of_the_study(study: SmallStudy) -> None
             assert set(rankings[query_id].doc_ids) == {doc_id for _, doc_id in ranks[:4]}
 
 
-def test_rm3_and_baseline(study: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """rm3 expands the first stage; differences are from the baseline."""
-    stages: list[FirstStage] = []
-
-    def ranking(index: Index, queries: Sequence[Query], stage: FirstStage, **more: Any) -> Run:
-        stages.append(stage)
-        return rank_queries(index, queries, stage, **more)
-
-    monkeypatch.setattr(runs, "rank_queries", ranking)
-    study.run()
-    study.replace("timed = 2", 'timed = 2\nrm3 = true\nbaseline = "deep"')
-    expanded = study.run("expanded")
-    assert [stage.expansion for stage in stages] == [None, RM3()]
-    rows = table_of(expanded, "pipelines").groups[0].rows
+def test_baseline(study: SmallStudy) -> None:
+    """Differences are from the row that the recipe names."""
+    study.replace("timed = 2", 'timed = 2\nbaseline = "deep"')
+    rows = table_of(study.run(), "pipelines").groups[0].rows
     assert [row.name for row in rows if row.cells[0].difference is None] == ["deep"]
 
 

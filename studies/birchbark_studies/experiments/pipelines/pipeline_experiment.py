@@ -57,7 +57,6 @@ class PipelineExperiment(ModelExperiment):
     """
 
     collection_keys = frozenset({"run", "folds"})
-    uses_rm3 = True
     ranking: RankingSettings
     baseline: str
     over: str
@@ -76,7 +75,6 @@ class PipelineExperiment(ModelExperiment):
             rows=rows,
             first_stages=first_stages,
             segments_of={name: segments.text(name) for name in segments.keys},
-            rm3=section.boolean("rm3", False),
             timed=section.integer("timed", 10, minimum=1),
             tune=section.text("tune", defaults.VALIDATION_MEASURE),
             folds=section.integer("folds", defaults.TUNING_FOLDS, minimum=2),
@@ -146,9 +144,6 @@ class PipelineExperiment(ModelExperiment):
                 where=str(recipe.path),
                 wanted="a baseline that all collections have",
             )
-        if self.ranking.rm3 and len(recipe.rm3.variants) > 1:
-            wanted = "one value for each parameter of RM3 in this kind of study"
-            raise InputError("RM3 cannot be tuned", where=f"{recipe.path}: rm3", wanted=wanted)
 
     def _check_existing(self, loader: PipelineLoader) -> None:
         """Raise InputError for rows of existing models that cannot be ranked, before training."""

@@ -50,7 +50,6 @@ class RankingSettings:
         rows: The pipelines.
         first_stages: Row → another first stage, without re-ranking, for comparison.
         segments_of: Collection → how its documents are split, where it differs from the stages.
-        rm3: Whether the first stage expands queries with RM3.
         timed: The number of queries per collection, evenly spaced, on which speed is measured; of
             slow rows, only the first of these, as many as begin within TIMED_SECONDS.
         tune: The measure for which weights are chosen.
@@ -60,7 +59,6 @@ class RankingSettings:
     rows: PipelineRows
     first_stages: Mapping[str, FirstStage]
     segments_of: Mapping[str, str]
-    rm3: bool
     timed: int
     tune: str
     folds: int
@@ -86,8 +84,7 @@ class CollectionRanker:
         self._recipe, self._workspace, self._collection = recipe, workspace, collection
         self._index = index = workspace.index(collection, Schema())
         self._with_vectors: dict[str, Index] = {}
-        expansion = recipe.rm3.variants[0] if settings.rm3 else None
-        self._stage = FirstStage(recipe.bm25, expansion=expansion)
+        self._stage = FirstStage(recipe.bm25)
         run = collection.run or rank_queries(
             index, collection.queries, self._stage, depth=recipe.depth, tag=FIRST
         )
