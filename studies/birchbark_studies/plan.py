@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from birchbark_studies.recipe import Recipe
 SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
 TOKENS = 256  # of a document if the collection is not here, not a file, or cannot be read
 TOKENS_OF_WORD = 1.4  # of English text, including the query that is read with each segment
+MOST_READ = 100_000_000  # bytes of a file whose documents are counted
 SAMPLED = 200  # documents at the beginning of a file, which tell their length
 NAMED_SIZES = {"bert-base": (12, 768), "bert-large": (24, 1024)}  # layers, hidden dimensions
 SIZE_IN_NAME = re.compile(r"L-?(\d+)[_-]H-?(\d+)")
@@ -58,11 +60,13 @@ class PlannedReading:
 
     documents: for each query, by all models together; None if the data decides.
     queries: The number of judged queries; None if the judgments are not here.
+    times_encoded: How many times all documents are read to compute their vectors.
     """
 
     collection: str
     documents: int | None
     queries: int | None
+    times_encoded: int
     seconds: float | None
     unknown: tuple[str, ...]
 
@@ -217,32 +221,56 @@ def _readings(
 ) -> Iterator[PlannedReading]:
     for files in recipe.collections:
         documents = recipe.experiment.documents_read(files)
-        if documents == 0:
+        times_encoded = recipe.experiment.times_encoded(files)
+        if documents == times_encoded == 0:
             continue
         queries = None
         if root is not None and (path := root / files.qrels).is_file():  # else nothing is fetched
             queries = len(read_qrels(path).grades)
-        unknown = ["the number of queries of " + files.name] if queries is None else []
-        unknown += ["the sizes of the models"] if size is None else []
-        unknown += ["the number of documents in " + files.name] if documents is None else []
+        by_query = _tokens(files, root, documents, queries)
+        in_all = _all_tokens(files, root) if times_encoded else 0.0
+        unknown = []
+        if documents != 0 and queries is None:
+            unknown.append("the number of queries of " + files.name)
+        if size is None:
+            unknown.append("the sizes of the models")
+        if documents is None or in_all is None:
+            unknown.append("the number of documents in " + files.name)
         seconds = None
-        if queries is not None and documents is not None and size is not None:
-            tokens = _tokens(files, root)
-            seconds = 2 * size * tokens * documents * queries / SPEED[device]
-        yield PlannedReading(files.name, documents, queries, seconds, tuple(unknown))
+        if by_query is not None and in_all is not None and size is not None:
+            seconds = 2 * size * (by_query + times_encoded * in_all) / SPEED[device]
+        reasons = tuple(unknown)
+        yield PlannedReading(files.name, documents, queries, times_encoded, seconds, reasons)
 
 
-def _tokens(files: CollectionFiles, root: Path | None) -> float:
-    """Return about how many tokens a document of a collection has."""
+def _tokens(
+    files: CollectionFiles, root: Path | None, documents: int | None, queries: int | None
+) -> float | None:
+    """Return about how many tokens models read for all queries; None if it is unknown."""
+    if documents == 0:
+        return 0.0
+    if documents is None or queries is None:
+        return None
+    length: float = TOKENS
+    if root is not None and (path := root / files.documents).is_file():
+        lengths = list(islice(_lengths(files, path), SAMPLED))
+        length = sum(lengths) / len(lengths) if lengths else TOKENS
+    return documents * queries * length
+
+
+def _all_tokens(files: CollectionFiles, root: Path | None) -> float | None:
+    """Return about how many tokens all documents have; None unless they are in a small file."""
     if root is None or not (path := root / files.documents).is_file():
-        return TOKENS
+        return None
+    return sum(_lengths(files, path)) if path.stat().st_size <= MOST_READ else None
+
+
+def _lengths(files: CollectionFiles, path: Path) -> Iterator[float]:
+    """Yield about how many tokens each document has, up to one that cannot be read."""
     intake = Intake(skip_bad=True, encoding=files.encoding)
-    try:
-        documents = islice(read_collection(path, intake, files.format or None), SAMPLED)
-        lengths = [len(document.contents.split()) for document in documents]
-    except BirchbarkError:
-        return TOKENS
-    return TOKENS_OF_WORD * sum(lengths) / max(1, len(lengths))
+    with suppress(BirchbarkError):
+        for document in read_collection(path, intake, files.format or None):
+            yield TOKENS_OF_WORD * len(document.contents.split())
 
 
 def _training_size(training: TrainingConfig, earlier: tuple[TrainingConfig, ...]) -> int | None:

@@ -61,8 +61,12 @@ class Experiment(ABC):
     def documents_read(self, collection: CollectionFiles) -> int | None:
         """Return how many documents models read for each query, all models together.
 
-        None if the data decides; 0, the default, if no model reads documents.
+        None if the data decides; 0, the default, if no model reads documents for a query.
         """
+        return 0
+
+    def times_encoded(self, collection: CollectionFiles) -> int:
+        """Return how many times all documents are read to compute their vectors; 0 by default."""
         return 0
 
     @abstractmethod

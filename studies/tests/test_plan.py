@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from birchbark.cli import group
 from birchbark.section import Section
+from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.recipe_file import read_recipe
 from birchbark_studies.plan import SPEED, TOKENS, TOKENS_OF_WORD, plan_study
 from birchbark_studies.recipe_folder import RECIPES
@@ -174,6 +175,25 @@ def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
     size = 2 * (4 * 16 * 16 + 2 * 16 * 24)
     expected = 2 * size * 7 * TOKENS_OF_WORD * 15 * 2 / SPEED["cpu"]
     assert read.seconds == pytest.approx(expected)
+
+
+def test_documents_with_vectors_are_all_read(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number is known if the file is here and not large; queries do not matter to them."""
+    monkeypatch.setattr(EvidenceExperiment, "times_encoded", lambda *_: 3)
+    monkeypatch.setattr(EvidenceExperiment, "documents_read", lambda *_: 0)
+    options = ["--data", str(recipe.parent)]
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
+    assert (read.seconds, read.unknown) == (None, ("the number of documents in A",))
+    lines = [json.dumps({"id": f"d{n}", "text": "word " * n}) for n in range(1, 301)]
+    (recipe.parent / "docs.jsonl").write_text("\n".join(lines))
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
+    size, words = 2 * (4 * 16 * 16 + 2 * 16 * 24), 300 * 301 / 2
+    assert read.seconds == pytest.approx(2 * size * 3 * words * TOKENS_OF_WORD / SPEED["cpu"])
+    shown = CliRunner().invoke(group, ["study", "plan", str(recipe), *options]).stdout
+    assert "\n  reads all documents 3 times, A; about 0 s\n" in shown
+    monkeypatch.setattr("birchbark_studies.plan.MOST_READ", 1000)
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
+    assert (read.seconds, read.unknown) == (None, ("the number of documents in A",))
 
 
 @pytest.mark.parametrize(("each", "texts"), [("query", 3 * 6), ("positive", None)])

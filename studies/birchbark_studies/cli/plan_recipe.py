@@ -19,7 +19,7 @@ from birchbark_studies.recipe_folder import recipe_path
 
 if TYPE_CHECKING:
     from birchbark_studies.listing import Listing
-    from birchbark_studies.plan import Plan, PlannedTraining
+    from birchbark_studies.plan import Plan, PlannedReading, PlannedTraining
 
 
 @click.command(
@@ -90,15 +90,22 @@ def _lines(item: Listing, of_study: Plan, device: str) -> Iterator[str]:
     for run, count in Counter(map(_training, of_study.trainings)).items():
         yield f"    {f'{count} × ' if count > 1 else ''}{run}"
     for part in of_study.readings:
-        documents = "documents" if part.documents is None else f"{part.documents:,} documents"
-        queries = "its queries" if part.queries is None else plural(part.queries, "query")
-        yield f"  reads {documents} for each of {queries}, {part.collection}; {_time(part.seconds)}"
+        yield f"  reads {_read(part)}, {part.collection}; {_time(part.seconds)}"
     for reason in of_study.unknown:
         yield f"  unknown: {reason}"
     parts = [f"{in_words(of_study.seconds)} on {device}"] if of_study.seconds else []
     parts += ["what is unknown"] if of_study.unknown else []
     last = f"; {in_words(item.seconds)} last time" if item.seconds else ""
     yield f"  estimate: {' and '.join(parts) or 'no model is trained or reads documents'}{last}"
+
+
+def _read(part: PlannedReading) -> str:
+    documents = "documents" if part.documents is None else f"{part.documents:,} documents"
+    queries = "its queries" if part.queries is None else plural(part.queries, "query")
+    of_each = f"{documents} for each of {queries}" if part.documents != 0 else ""
+    times = plural(part.times_encoded, "time")
+    of_all = f"all documents {times}" if part.times_encoded else ""
+    return " and ".join(filter(None, (of_each, of_all)))
 
 
 def _training(run: PlannedTraining) -> str:

@@ -113,6 +113,24 @@ def test_documents_that_a_plan_counts(
     assert recipe.experiment.documents_read(recipe.collections[0]) == documents
 
 
+@pytest.mark.parametrize(("more", "times"), [("", 3), ('segments_of = { Tiny = "whole" }', 2)])
+def test_vectors_that_a_plan_counts(study: SmallStudy, more: str, times: int) -> None:
+    """All documents are read once for each embedding and segments, which rows can share."""
+    text = study.path.read_text()
+    before, collection = text[: text.index("models =")], text[text.index("[[collections]]") :]
+    stages = ["", "depth = 3", 'segments = "sentences"', "model = 'm', pooling = 'mean'"]
+    rows = [f'name = "{n}"\nstages = [{{ {stage} }}]\n' for n, stage in enumerate(stages)]
+    vectors = [f'{row}vectors = "embedding"\n' for row in rows]
+    others = [
+        'name = "static"\nstages = [{}]\nvectors = "static"\n',
+        'name = "no"\nstages = [{}]\n',
+    ]
+    tables = "".join(f"[[pipelines.rows]]\n{row}" for row in [*vectors, *others])
+    study.path.write_text(f"{before}{more}\n{tables}{collection}")
+    recipe = study.read()
+    assert recipe.experiment.times_encoded(recipe.collections[0]) == times
+
+
 def test_a_row_equals_rerank_with_its_stages(study: SmallStudy) -> None:
     """Rankings equal those of the command on the same first stage."""
     root = study.root

@@ -135,8 +135,9 @@ class BiencoderExperiment(ModelExperiment):
         section.reject_unknown_keys()
         return experiment
 
-    def documents_read(self, collection: CollectionFiles) -> None:
-        """Return None: each document of the collection is read by each model."""
+    def times_encoded(self, collection: CollectionFiles) -> int:
+        """Return the number of models and fields, as if each field were a whole document."""
+        return len(self.compared.by_name) * len(self.fields)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""

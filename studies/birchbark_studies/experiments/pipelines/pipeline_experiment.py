@@ -25,7 +25,7 @@ from birchbark_studies.experiments.pipelines.loader import (
 )
 from birchbark_studies.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
 from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
-from birchbark_studies.experiments.pipelines.rows import STATIC, PipelineRows
+from birchbark_studies.experiments.pipelines.rows import EMBEDDING, STATIC, PipelineRows
 from birchbark_studies.experiments.trained.model_experiment import ModelExperiment
 from birchbark_studies.experiments.trained.training_variants import read_models_and_variants
 from birchbark_studies.first_stages import read_first_stage
@@ -95,11 +95,20 @@ class PipelineExperiment(ModelExperiment):
     def documents_read(self, collection: CollectionFiles) -> int:
         """Return what all stages read at most, as if each row were read anew.
 
-        A stage that reads few segments is counted with as many documents. Vectors of the
-        embedding are not counted, stored or computed.
+        A stage that reads few segments is counted with as many documents.
         """
         rows = self.ranking.rows.stages.values()
         return sum(_documents(stage) for stages in rows for stage in stages)
+
+    def times_encoded(self, collection: CollectionFiles) -> int:
+        """Return how many indexes with vectors of an embedding the rows search."""
+        rows, segments = self.ranking.rows, self.ranking.segments_of.get(collection.name)
+        searched = {
+            (_embedding(stage), stage.pooling, segments or stage.segments)
+            for name, (stage, *_) in rows.stages.items()
+            if rows.vectors.get(name) == EMBEDDING
+        }
+        return len(searched)
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
@@ -158,6 +167,11 @@ class PipelineExperiment(ModelExperiment):
                 computing = first.static if kind == STATIC else first.vector_scorer
                 if kind and computing is None:
                     raise InputError("vectors need an embedding", where=f"row {name}")
+
+
+def _embedding(stage: StageOptions) -> str:
+    """Return the embedding whose vectors a stage searches."""
+    return stage.model if is_embedding(stage) else stage.embedding or defaults.EMBEDDING
 
 
 def _documents(stage: StageOptions) -> int:
