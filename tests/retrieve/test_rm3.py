@@ -66,6 +66,15 @@ def test_terms_are_filtered_and_limited(tmp_path: Path) -> None:
     assert limited == {"bee": 0.0, "stone": 1.0}
 
 
+def test_terms_that_are_too_frequent_take_no_places(tmp_path: Path) -> None:
+    """A document has its most frequent ones of those that may be added."""
+    texts = {"x": "bee bee bee honey honey arch", "y": "bee", "z": "bee"}
+    index = build_index([Document(d, {"text": t}) for d, t in texts.items()], tmp_path / "i")
+    model = RM3(terms=1, original_weight=0, max_df_share=0.5)
+    expanded = expand(index, {"stone": 1.0}, Ranking.of(["x"], [1.0]), model)
+    assert expanded == {"stone": 0.0, "honei": 1.0}
+
+
 def test_terms_of_2_and_of_20_characters_are_added(tmp_path: Path) -> None:
     """Digits are allowed; a term with any other character is not added."""
     text = f"bee {'7' * 20} {'8' * 21} 42 9 naïve"
