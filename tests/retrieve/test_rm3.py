@@ -121,6 +121,19 @@ def test_terms_are_those_of_the_first_field(tmp_path: Path) -> None:
         assert expanded == pytest.approx({"bee": 1 / 2, term: 1 / 2})
 
 
+def test_feedback_documents_meet_the_filters(tmp_path: Path) -> None:
+    """Terms of documents that a filter excludes are not added, though these are ranked first."""
+    documents = [
+        Document("a", {"text": "bee bee bee honey", "kind": "x"}),
+        Document("b", {"text": "bee stone", "kind": "y"}),
+    ]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=["kind"]))
+    model = RM3(documents=1, max_df_share=0.5)
+    for kind, term in (("x", "honei"), ("y", "stone")):
+        stage = FirstStage(filters={"kind": kind}, expansion=model)
+        assert expanded_query(index, {"bee": 1.0}, stage) == {"bee": 0.5, term: 0.5}
+
+
 def test_without_feedback_the_query_is_unchanged(index: Index) -> None:
     """A query without matches is not expanded."""
     assert expand(index, {"zeppelin": 1.0}, Ranking.of([], [])) == {"zeppelin": 1.0}
