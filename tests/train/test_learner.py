@@ -147,6 +147,16 @@ def test_a_step_is_one_of_adamw(tmp_path: Path) -> None:
         np.testing.assert_allclose(after[name].numpy()[g == 0], decayed[g == 0], rtol=0, atol=1e-7)
 
 
+def test_each_step_has_its_learning_rate(tmp_path: Path) -> None:
+    """Adam's first step, the first of the warm-up, changes weights by the rate."""
+    learner = learner_of(tmp_path, schedule__warmup=3, schedule__weight_decay=0.0)
+    before = learner.network.weights["classifier.weight"].detach().clone()
+    after = trained(learner, 1)["classifier.weight"]
+    rate = learner._sampler.learning_rate(0)
+    assert rate == pytest.approx(1e-2 / 4)
+    torch.testing.assert_close((after - before).abs(), torch.full_like(before, rate))
+
+
 def test_decay_is_on_matrices_alone(tmp_path: Path) -> None:
     """Biases and layer norms have none; each trained weight is in exactly one group."""
     learner = learner_of(tmp_path)
