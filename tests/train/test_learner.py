@@ -121,6 +121,25 @@ def test_the_loss_is_the_mean_over_lists(tmp_path: Path) -> None:
     assert double.step(0, 0) == pytest.approx(2 * expected, rel=1e-5)
 
 
+def test_each_data_set_has_its_weight_and_targets(tmp_path: Path) -> None:
+    """A step takes the mean over the lists of both data sets."""
+    prepare(tmp_path)
+    write_pairs(tmp_path / "other.tsv", some_pairs(10, seed=1))
+    weights = {"pairs.tsv": 2.0, "other.tsv": 0.5}
+    data = [{"name": file, "files": [file], "weight": w} for file, w in weights.items()]
+    learner = learner_of(tmp_path, data=data, schedule__batch=16)
+    lists = [(of, number) for of, (number,) in learner._sampler.lists_at(0)]
+    datasets = [learner._datasets[of] for of, _ in lists]
+    assert {dataset.config.name for dataset in datasets} == weights.keys()
+    pairs = [d.training_pairs[n] for d, (_, n) in zip(datasets, lists, strict=True)]
+    inputs = PackedInputs.of([pair for of_list in pairs for pair in of_list], "cpu")
+    logits = learner.network.score(inputs).double().numpy()
+    grades = np.array([d.targets[0][n] for d, (_, n) in zip(datasets, lists, strict=True)])
+    losses = np.log1p(np.exp(np.where(grades > 0, -logits, logits)))
+    expected = np.mean([d.config.weight for d in datasets] * losses)
+    assert learner.step(0, 0) == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_step_is_one_of_adamw(tmp_path: Path) -> None:
     """Clipped gradients, moments and weight decay are computed by hand."""
     rate, decay, clip = 1e-2, 0.5, 0.05
