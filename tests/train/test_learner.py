@@ -217,6 +217,18 @@ def test_dropout_depends_on_the_seed_alone(tmp_path: Path) -> None:
     assert losses[0] == losses[1] != losses[2]
 
 
+def test_dropout_differs_between_steps_and_processes(tmp_path: Path) -> None:
+    """Torch draws with another seed in each."""
+    learner = learner_of(tmp_path, model__dropout=0.5)
+    seeds = []
+    for rank in range(2):
+        learner._processes = ProcessGroup(rank)
+        for number in range(3):
+            learner.step(number, 0)
+            seeds.append(torch.initial_seed())
+    assert len(set(seeds)) == 6
+
+
 def test_the_held_out_loss_is_the_mean_over_lists(tmp_path: Path) -> None:
     """Of queries with 2 to 9 texts, each text counts the same; a query's value is its own mean."""
     prepare(tmp_path)
