@@ -248,6 +248,16 @@ def test_the_held_out_loss_is_the_mean_over_lists(tmp_path: Path) -> None:
     assert result.mean == pytest.approx(np.mean(of_queries), rel=1e-5)
 
 
+def test_the_held_out_loss_has_the_weights_of_its_terms(tmp_path: Path) -> None:
+    """It is the weighted sum over them."""
+    losses = []
+    for weights in ([1.0], [0.25], [0.25, 0.5]):
+        terms = [{"kind": "pointwise", "weight": weight} for weight in weights]
+        learner = learner_of(tmp_path, objective=terms)
+        losses.append(validate(learner, learner._datasets, "loss", 0)["words"].loss)
+    assert losses[1:] == pytest.approx([0.25 * losses[0], 0.75 * losses[0]])
+
+
 def test_bf16_gives_similar_losses(tmp_path: Path) -> None:
     """Weights stay in float32."""
     exact, rough = (learner_of(tmp_path, schedule__precision=p) for p in ("fp32", "bf16"))
