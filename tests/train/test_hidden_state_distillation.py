@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tiny_trainings import prepare
+from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.architecture import Architecture
@@ -375,6 +375,40 @@ def test_losses_are_summed_with_their_weights(tmp_path: Path, teacher: Path) -> 
     hard = np.log1p(np.exp(np.where(pairs.grades[numbers] > 0, -logits, logits)))
     expected = 2.0 * (hard + 0.25 * (logits - targets) ** 2 + distilled).mean()
     assert learner.step(0, 0) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_hidden_states_of_a_list_count_as_one(tmp_path: Path, teacher: Path) -> None:
+    """The loss is the mean over lists of the mean over their texts, whatever their number."""
+    pairs = some_pairs(8, 4)
+    pairs = [p for p in pairs if int(p.query_id[1:]) % 2 or p.doc_id[-1] in "03"]
+    changes: dict[str, Any] = {
+        "model": {"dropout": 0.0},
+        "objective": [],
+        "match": {"teacher": str(teacher), "layers": [2, 4]},
+        "lists": {"each": "positive", "texts": 4},
+        "data.validation": None,
+        "data.weight": 2.0,
+        "schedule.batch": 16,
+    }
+    training = prepare(tmp_path, **changes)
+    write_pairs(tmp_path / "pairs.tsv", pairs)
+    base = open_any_head(Path(training.base), "tiny")
+    tokenizer = CheckpointTokenizer(base)
+    datasets = load_datasets(training, tmp_path, tokenizer, lambda text: None, tmp_path / "tokens")
+    sampler = Sampler(datasets, training.schedule, 0, 1)
+    network = open_network(base, training.initialisation, 0, "cpu")
+    assert training.distillation
+    distillation = HiddenStateDistillation(training.distillation, network, tokenizer, 32, 0)
+    learner = Learner(network, datasets, sampler, ProcessGroup(), distillation)
+    lists = [numbers for _, numbers in sampler.lists_at(0)]
+    assert len(set(map(len, lists))) > 1
+    means = []
+    for numbers in lists:
+        inputs = PackedInputs.of([p for n in numbers for p in datasets[0].training_pairs[n]], "cpu")
+        states = HiddenStates()
+        network.training_logits(inputs, states)
+        means.append(distillation.losses(inputs, states).detach().mean().item())
+    assert learner.step(0, 0) == pytest.approx(2.0 * np.mean(means), rel=1e-4)
 
 
 def test_equal_tokenisers_can_have_other_files(tmp_path: Path, teacher: Path) -> None:
