@@ -317,6 +317,20 @@ def test_weights_scale_losses_and_heads_are_averaged(tmp_path: Path, teacher: Pa
         assert found[number] == pytest.approx(expected, rel=1e-4)
 
 
+def test_projections_have_random_values_of_their_own(teacher: Path) -> None:
+    """They differ from each other and between seeds, and are equal for equal seeds."""
+    student = network_of(teacher, from_layers=(1, 2), hidden=8, heads=2)
+    tokenizer, settings = CheckpointTokenizer(Checkpoint.open(teacher)), str(teacher)
+    first, same, other = (
+        HiddenStateDistillation(HiddenStateSettings(settings), student, tokenizer, 16, seed)
+        for seed in (0, 0, 1)
+    )
+    values = [*first.projections.values(), *other.projections.values()]
+    assert len({tuple(value.flatten().tolist()) for value in values}) == 4
+    for name, value in first.projections.items():
+        assert torch.equal(value, same.projections[name])
+
+
 def test_projections_are_trained_and_saved(tmp_path: Path, teacher: Path) -> None:
     """The training state contains them and their moments."""
     training = training_of(tmp_path, teacher)
