@@ -15,11 +15,13 @@ import pytest
 from tiny_trainings import alone, one_thread, prepare, settings, toml
 
 from birchbark.errors import TrainingError
+from birchbark.train import training_run
 from birchbark.train.config import TrainingConfig
 from birchbark.train.training import train
 from birchbark.train.training_folder import LOG
 from birchbark.train.training_log import TrainingLog, read_log
 from birchbark.train.training_run import ProgressReporter
+from birchbark.train.validation import ValidationResult
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -194,6 +196,27 @@ def test_patience_survives_interruptions(tmp_path: Path) -> None:
         interrupted(training, tmp_path, step)
     assert train(training, tmp_path, tmp_path / "out") == whole
     assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+def validating(monkeypatch: pytest.MonkeyPatch, *values: dict[str, float]) -> None:
+    """Let validations find these values of each data set, one after the other."""
+    found = iter(values)
+
+    def validated(*arguments: object) -> dict[str, ValidationResult]:
+        return {name: ValidationResult([value], None) for name, value in next(found).items()}
+
+    monkeypatch.setattr(training_run, "validate", validated)
+
+
+def test_patience_counts_from_the_best_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worse values before it do not count."""
+    validating(monkeypatch, *({"words": value} for value in (0.5, 0.4, 0.6, 0.5, 0.5, 0.5)))
+    validation = {"every": 1, "patience": 2}
+    training = prepare(tmp_path, validation=validation, schedule__steps=6)
+    progress = train(training, tmp_path, tmp_path / "out")
+    assert (progress.best_step, progress.step, progress.stale) == (3, 5, 2)
 
 
 def test_the_last_model_can_be_kept(tmp_path: Path) -> None:
