@@ -219,6 +219,17 @@ def test_patience_counts_from_the_best_value(
     assert (progress.best_step, progress.step, progress.stale) == (3, 5, 2)
 
 
+def test_the_model_with_the_best_mean_over_data_sets_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is the one kept that is best on the first of them."""
+    values = ({"a": 0.5, "b": 0.5}, {"a": 0.6, "b": 0.1}, {"a": 0.4, "b": 0.8})
+    validating(monkeypatch, *values)
+    training = prepare(tmp_path, validation={"every": 1}, schedule__steps=3)
+    progress = train(training, tmp_path, tmp_path / "out")
+    assert (progress.best_step, progress.best) == (3, pytest.approx(0.6))
+
+
 def test_the_last_model_can_be_kept(tmp_path: Path) -> None:
     """With keep = "last", the model is that of the last step, though an earlier one was better."""
     changes = {"schedule__learning_rate": 1e-9, "data__validation": 0.4, "schedule__steps": 4}
