@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -79,6 +80,14 @@ def test_settings_are_the_papers(entry: dict[str, Any]) -> None:
             found = value_of(name, key)
             assert holds(found, ours.get(key, published)), f"{name}, {key}: {found}"
             assert key not in ours or not holds(found, published), f"{name}, {key}: is the paper's"
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda p: p.stem)
+def test_passages_of_trec_dl_are_relevant_from_grade_2(path: Path) -> None:
+    """As in the track: passages of grade 1 are on the topic, but do not answer."""
+    collections = read_recipe(path).collections
+    of_track = [c for c in collections if re.search("trec-dl-?(20)?(19|2[0-2])", c.qrels)]
+    assert [c.name for c in of_track if c.relevant != 2] == []
 
 
 def files_of_recipes() -> Iterator[tuple[str, str]]:
