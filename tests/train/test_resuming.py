@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from tiny_trainings import alone, one_thread, prepare, settings, toml
 
 from birchbark.errors import TrainingError
@@ -22,6 +23,7 @@ from birchbark.train.training_folder import LOG
 from birchbark.train.training_log import TrainingLog, read_log
 from birchbark.train.training_run import ProgressReporter
 from birchbark.train.validation import ValidationResult
+from conftest import write_bert
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -35,6 +37,7 @@ SETTINGS = {
     "lists": {"each": "positive", "texts": 3},
     "objective": {"kind": "ranknet"},
 }
+NEW_LAYERS = ("classifier.weight", "match.embeddings", "match.hidden")
 MINING = {"mining": {"every": 4, "start": 3, "depth": 9}}
 KILLED = """
 import os, signal, sys
@@ -160,6 +163,23 @@ def test_the_seed_determines_all_randomness(uninterrupted: Path) -> None:
         train(prepare(uninterrupted, **SETTINGS, seed=1), uninterrupted, uninterrupted / "other")
     assert results(uninterrupted / "same") == results(uninterrupted / "out")
     assert results(uninterrupted / "other")["weights"] != results(uninterrupted / "out")["weights"]
+
+
+def test_the_seed_draws_new_layers(tmp_path: Path) -> None:
+    """The output layer and the projections have other values from the beginning."""
+    write_bert(tmp_path / "teacher", labels=1, seed=5)
+    changes = {
+        "model": {"head": "new output", "hidden": 8, "heads": 2, "dropout": 0.0},
+        "match": {"teacher": str(tmp_path / "teacher")},
+        "schedule": {"steps": 1, "batch": 1, "learning_rate": 1e-9},
+    }
+    drawn = []
+    for seed in (0, 1):
+        train(prepare(tmp_path, **changes, seed=seed), tmp_path, tmp_path / f"{seed}")
+        weights = load_file(tmp_path / f"{seed}" / "state" / "weights.safetensors")
+        drawn.append({name: weights[name].round(6) for name in NEW_LAYERS})
+    for name in NEW_LAYERS:
+        assert not np.array_equal(drawn[0][name], drawn[1][name])
 
 
 def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
