@@ -97,6 +97,15 @@ def test_the_hardest_texts_are_mined(tmp_path: Path, margin: float, pooling: str
     assert f"{is_new} of {len(mined)} negatives of {len(used)} queries are mined" in logged[0]
 
 
+def test_by_default_twice_as_many_are_kept_as_a_list_has(tmp_path: Path) -> None:
+    """A list of three texts has two negatives, so each query keeps the hardest four."""
+    settings_of = {key: value for key, value in SETTINGS["mining"].items() if key != "keep"}
+    mining = settings_of | {"margin": -100.0}
+    learner, dataset, sampler, settings = learner_of(tmp_path, mining=mining)
+    (mined,) = mine(learner, [dataset], sampler, range(2), settings, lambda text: None)
+    assert set(np.unique(mined[:, 0], return_counts=True)[1].tolist()) == {4}
+
+
 def test_only_negatives_change(tmp_path: Path) -> None:
     """The same relevant texts are learnt in each step; queries that are not mined keep theirs."""
     learner, dataset, sampler, settings = learner_of(tmp_path)
