@@ -106,6 +106,20 @@ def test_by_default_twice_as_many_are_kept_as_a_list_has(tmp_path: Path) -> None
     assert set(np.unique(mined[:, 0], return_counts=True)[1].tolist()) == {4}
 
 
+def test_the_queries_of_the_next_steps_are_mined(tmp_path: Path) -> None:
+    """They are those that the training's seed samples for them."""
+    changes = {"seed": 1, "data__validation": None, "schedule__batch": 2}
+    train(prepare(tmp_path, **SETTINGS | changes), tmp_path, tmp_path / "out")
+    (folder,) = (tmp_path / "out" / "mined").iterdir()
+    (mined,) = read_negatives(folder, 1)
+    _, dataset, sampler, settings = learner_of(tmp_path, **changes)
+    steps = range(int(folder.name), int(folder.name) + settings.every)
+    query = dataset.training_pairs.pairs.query
+    used = {int(query[own[0]]) for step in steps for _, own in sampler.lists_at(step)}
+    assert set(mined[:, 0].tolist()) == used
+    assert len(used) < len(dataset.training_pairs.pairs.queries)
+
+
 def test_only_negatives_change(tmp_path: Path) -> None:
     """The same relevant texts are learnt in each step; queries that are not mined keep theirs."""
     learner, dataset, sampler, settings = learner_of(tmp_path)
