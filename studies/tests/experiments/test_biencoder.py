@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +24,14 @@ from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.show.plot import Curves
-from birchbark_studies.experiments.bi_encoder import bi_encoder_scores
+from birchbark_studies.experiments.bi_encoder import bi_encoder_experiment, bi_encoder_scores
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
     Cosines,
     JudgedPairs,
     compute_cosines,
 )
 from birchbark_studies.layer_encoder import LayerEncoder
-from birchbark_studies.roc import auc
+from birchbark_studies.roc import auc, auc_with_interval
 from conftest import DOCUMENTS, QUERIES
 from small_study import QRELS, SmallStudy, write_small_study
 
@@ -110,6 +111,22 @@ def test_rankings_and_areas(study: SmallStudy, tmp_path: Path) -> None:
                 relevant.append(grade > 0)
         cell = tables["auc"].groups[0].rows[0].cells[column].value
         assert cell == pytest.approx(auc(np.array(scores), np.array(relevant)), abs=1e-6)
+
+
+def test_the_recipes_seed_draws_the_intervals(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of the bootstrap of each area."""
+    seeds = []
+
+    def recorded(*arguments: Any, **options: Any) -> Any:
+        seeds.append(options.get("seed"))
+        return auc_with_interval(*arguments, **options)
+
+    monkeypatch.setattr(bi_encoder_experiment, "auc_with_interval", recorded)
+    study.replace("[bi-encoder]", "seed = 7\n[bi-encoder]")
+    study.run()
+    assert set(seeds) == {7}
 
 
 def test_areas_of_the_layers(study: SmallStudy) -> None:
