@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from birchbark.collection.queries import read_queries
 from birchbark.combine.aggregate import Top
 from birchbark.combine.interpolate import Interpolation
 from birchbark.errors import InputError
+from birchbark.evaluate.folds import Folds, make_folds
 from birchbark.evaluate.measures import Results, measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
@@ -268,6 +269,23 @@ def test_another_first_stage_is_not_among_the_comparisons(study: SmallStudy) -> 
         difference = rows[name].difference
         assert difference and difference.p is not None
         assert difference.corrected_p == min(1, 2 * difference.p)
+
+
+def test_the_recipes_seed_draws_all_folds(
+    study: SmallStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RM3's parameters are tuned on the same folds as weights."""
+    seeds = set()
+
+    def drawn(query_ids: Iterable[str], count: int, seed: int) -> Folds:
+        seeds.add(seed)
+        return make_folds(query_ids, 2, seed)
+
+    monkeypatch.setattr("birchbark_studies.collections.make_folds", drawn)
+    study.replace("rm3 = false", "rm3 = true")
+    study.replace("[evidence]", "seed = 7\n[rm3]\ndocuments = [1, 3]\n[evidence]")
+    study.run()
+    assert seeds == {7}
 
 
 def test_rm3_is_tuned_on_the_other_folds(study: SmallStudy, tmp_path: Path) -> None:
