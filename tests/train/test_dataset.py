@@ -23,7 +23,7 @@ from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
-from birchbark.train.config import TrainingConfig
+from birchbark.train.config import Teacher, TrainingConfig
 from birchbark.train.dataset import TokenisedDataSet, load_datasets
 from birchbark.train.read_config import read_training
 from birchbark.train.sampler import Sampler
@@ -81,6 +81,13 @@ def test_queries_are_held_out(tmp_path: Path) -> None:
     assert dataset.facts["learnt"] == {"queries": 10 - count, "pairs": 50 - 5 * count, "cut": 0}
     assert dataset.facts["held"] == {"queries": count, "pairs": 5 * count, "cut": 0}
     np.testing.assert_array_equal(dataset.targets[0], dataset.training_pairs.pairs.grades)
+
+
+def test_a_score_equal_to_the_shift_has_the_target_0() -> None:
+    """The other targets are their distances from it, scaled."""
+    teacher = Teacher(("big",), scale=20.0, shift=0.4)
+    targets = teacher.targets(np.array([0.4, 0.5, 0.0], np.float32))
+    np.testing.assert_allclose(targets, [0.0, 2.0, -8.0], atol=1e-5)
 
 
 def judged(folder: Path, grade: int) -> dict[str, Any]:
