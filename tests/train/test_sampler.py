@@ -70,6 +70,16 @@ def test_an_epoch_uses_every_list_once(accumulate: int, processes: int) -> None:
     assert epochs[0] != epochs[1]
 
 
+def test_every_epoch_is_shuffled() -> None:
+    """The lists of one data set do not all precede those of another."""
+    sampler = Sampler(DATASETS, replace(SCHEDULE, epochs=4), 7, 1)
+    for epoch in range(4):
+        first = epoch * sampler.steps_per_epoch
+        steps = range(first, first + sampler.steps_per_epoch)
+        numbers = [number for step in steps for number, _ in sampler.lists_at(step)]
+        assert numbers != sorted(numbers)
+
+
 def test_a_step_depends_on_seed_and_number_alone() -> None:
     """It does not depend on earlier steps, so a resumed run uses the same lists."""
     sampler = Sampler(DATASETS, SCHEDULE, 7, 1)
