@@ -103,7 +103,7 @@ def _read(part: PlannedReading) -> str:
     documents = "documents" if part.documents is None else f"{part.documents:,} documents"
     queries = "its queries" if part.queries is None else plural(part.queries, "query")
     of_each = f"{documents} for each of {queries}" if part.documents != 0 else ""
-    times = plural(part.times_encoded, "time")
+    times = "once" if part.times_encoded == 1 else f"{part.times_encoded} times"
     of_all = f"all documents {times}" if part.times_encoded else ""
     return " and ".join(filter(None, (of_each, of_all)))
 

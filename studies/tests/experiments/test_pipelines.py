@@ -113,6 +113,28 @@ def test_documents_that_a_plan_counts(
     assert recipe.experiment.documents_read(recipe.collections[0]) == documents
 
 
+@pytest.mark.parametrize(
+    ("second", "documents"),
+    [
+        ("first_stage_weight = 0.5", 100),
+        ("depth = 200", 200),
+        ("segments = 'sentences'", 200),
+        ("duo = 'd', duo_depth = 5", 140),
+        ("duo = 'd', duo_depth = 5, duo_aggregate = 'sample:2'", 120),
+        ("duo = 'd', duo_depth = 5, duo_max_comparisons = 7", 114),
+    ],
+)
+def test_a_plan_counts_what_rows_share_once(study: SmallStudy, second: str, documents: int) -> None:
+    """That is the scores of equal models and segments; compared are both documents of a pair."""
+    text = study.path.read_text()
+    before, collection = text[: text.index("models =")], text[text.index("[[collections]]") :]
+    rows = [f'name = "{n}"\nstages = [{{ {stage} }}]\n' for n, stage in enumerate(("", second))]
+    tables = "".join(f"[[pipelines.rows]]\n{row}" for row in rows)
+    study.path.write_text(f"{before}{tables}{collection}")
+    recipe = study.read()
+    assert recipe.experiment.documents_read(recipe.collections[0]) == documents
+
+
 @pytest.mark.parametrize(("more", "times"), [("", 3), ('segments_of = { Tiny = "whole" }', 2)])
 def test_vectors_that_a_plan_counts(study: SmallStudy, more: str, times: int) -> None:
     """All documents are read once for each embedding and segments, which rows can share."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark import FirstStage, InputError, defaults
+from birchbark.combine.pairwise import parse_pairwise
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.pipeline.load_rankers import pairs_read, segments_read
 from birchbark.pipeline.stage_options import ALL, NONE, StageOptions
@@ -93,12 +94,16 @@ class PipelineExperiment(ModelExperiment):
         return experiment
 
     def documents_read(self, collection: CollectionFiles) -> int:
-        """Return what all stages read at most, as if each row were read anew.
+        """Return what all stages read at most; stages share scores of equal models and segments.
 
-        A stage that reads few segments is counted with as many documents.
+        A stage that reads few segments is counted with as many documents. A comparison of two
+        documents reads both.
         """
-        rows = self.ranking.rows.stages.values()
-        return sum(_documents(stage) for stages in rows for stage in stages)
+        stages = [stage for row in self.ranking.rows.stages.values() for stage in row]
+        read = [((s.model, s.pooling, s.segments), _documents(s)) for s in stages]
+        read += [((s.duo, "", s.segments), 2 * _comparisons(s)) for s in stages if s.duo]
+        most = dict(sorted(read, key=lambda item: item[1]))
+        return sum(most.values())
 
     def times_encoded(self, collection: CollectionFiles) -> int:
         """Return how many indexes with vectors of an embedding the rows search."""
@@ -179,6 +184,13 @@ def _documents(stage: StageOptions) -> int:
     segments = stage.read_segments or ALL if is_embedding(stage) else segments_read(stage)
     limits = stage.read_documents, pairs_read(stage, segments)
     return min([stage.depth, *(int(limit) for limit in limits if limit != ALL)])
+
+
+def _comparisons(stage: StageOptions) -> int:
+    """Return how many pairs of documents a stage compares at most."""
+    pairwise, depth = parse_pairwise(stage.duo_aggregate), stage.duo_depth
+    compared = depth * pairwise.comparisons_per_document(depth)
+    return min(compared, stage.duo_max_comparisons or compared)
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:
