@@ -8,6 +8,7 @@ from dataclasses import asdict
 from itertools import product
 
 from birchbark import FirstStage, Index, InputError, Run, defaults, rank_queries
+from birchbark.evaluate.folds import Folds
 from birchbark.evaluate.mixtures import cross_validated_run
 from birchbark.evaluate.rank_measures import parse_rank_measure
 from birchbark.evaluate.tune import check_weightings
@@ -87,17 +88,19 @@ def first_stages(
         stage = FirstStage(recipe.bm25, expansion=expansion)
         return rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
 
+    variants = recipe.rm3.variants if rm3 else ()
+    folds: Folds = ()
+    if len(variants) > 1:  # told before any work
+        folds = collection.folds_or_random(defaults.TUNING_FOLDS, recipe.seed)
     runs = {BY_BM25: rank(None, BY_BM25)}
-    if rm3:
-        variants = recipe.rm3.variants
-        ranked = [rank(variant, BY_RM3) for variant in variants]
+    ranked = [rank(variant, BY_RM3) for variant in variants]
+    if len(ranked) == 1:
         runs[BY_RM3] = ranked[0]
-        if len(variants) > 1:
-            folds = collection.folds_or_random(defaults.TUNING_FOLDS, recipe.seed)
-            runs[BY_RM3], _, chosen = cross_validated_run(
-                ranked, collection.qrels, folds, recipe.rm3.measure, BY_RM3
-            )
-            for number, row in enumerate(chosen, 1):
-                told = ", ".join(f"{name} {value}" for name, value in asdict(variants[row]).items())
-                workspace.progress(f"note: {collection.name}: RM3 of fold {number}: {told}")
+    if len(ranked) > 1:
+        runs[BY_RM3], _, chosen = cross_validated_run(
+            ranked, collection.qrels, folds, recipe.rm3.measure, BY_RM3
+        )
+        for number, row in enumerate(chosen, 1):
+            told = ", ".join(f"{name} {value}" for name, value in asdict(variants[row]).items())
+            workspace.progress(f"note: {collection.name}: RM3 of fold {number}: {told}")
     return runs

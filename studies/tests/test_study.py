@@ -39,6 +39,7 @@ from birchbark.show.table import Column, Group, Row, Style, Table, columns
 from birchbark_studies.collections import CollectionFiles, open_collection
 from birchbark_studies.experiments.analyzers import _sizes
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
+from birchbark_studies.experiments.fields import field_experiment
 from birchbark_studies.experiments.fields.field_experiment import _judgments, _values
 from birchbark_studies.experiments.fields.field_runs import FieldRuns, _counts
 from birchbark_studies.experiments.recipe_file import read_recipe
@@ -480,6 +481,22 @@ def test_given_field_weights_are_a_row(root: Path) -> None:
         recipe.write_text(text.replace("abstract = 2", f"abstract = {weight}"))
         with pytest.raises(InputError, match=r"fields\.weights\[2\]: field weight is out of range"):
             read_recipe(recipe)
+
+
+def test_folds_of_weights_are_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says where they come from; too many are refused before any ranking."""
+    path = root.parent / "fields.toml"
+    drawn = "2 folds of queries, drawn with seed 3"
+    assert f"{drawn}. Each fold" in table_of(study(root, "fields")[0], "weights").note
+    text, judged = path.read_text(), sorted({line.split()[0] for line in QRELS.splitlines()})
+    (root / "folds.json").write_text(json.dumps([judged[:1], judged[1:]]))
+    path.write_text(f'{text}folds = "folds.json"\n')
+    outcome, _ = study(root, "fields", "given")
+    assert f"{drawn}, unless they are given. Each" in table_of(outcome, "weights").note
+    path.write_text(text.replace("folds = 2", "folds = 99"))
+    monkeypatch.setattr(field_experiment, "rank_by_fields", None)
+    with pytest.raises(InputError, match="wrong number of folds"):
+        study(root, "fields", "many")
 
 
 def test_fields_that_no_document_has(root: Path) -> None:

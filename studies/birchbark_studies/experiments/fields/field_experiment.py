@@ -38,9 +38,9 @@ SCORES_NOTE = (
     "for as much as its product with this."
 )
 FOLDS_NOTE = (
-    "{folds} folds of queries, drawn with seed {seed}. Each fold is ranked with the weights that "
-    "have the best {tune} on the other folds, among all weights that sum to 1 on a grid with step "
-    "{step:g}."
+    "{folds} folds of queries, drawn with seed {seed}{given}. Each fold is ranked with the weights "
+    "that have the best {tune} on the other folds, among all weights that sum to 1 on a grid with "
+    "step {step:g}."
 )
 MATCH_NOTE = (
     "Match ratio: the share of all documents that are candidates, averaged over queries. "
@@ -85,10 +85,10 @@ class FieldExperiment(Experiment):
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:
         """Rank by each field, tune the weights, rank with them and with each match, evaluate."""
         settings = self.settings
-        ranked = [
-            rank_by_fields(settings, recipe, workspace, workspace.open(files))
-            for files in recipe.collections
-        ]
+        collections = [workspace.open(files) for files in recipe.collections]
+        for collection in collections:
+            collection.folds_or_random(settings.folds, recipe.seed)  # told before any work
+        ranked = [rank_by_fields(settings, recipe, workspace, c) for c in collections]
         comparison = recipe.comparison(settings.baseline)
         compared = [
             comparison.group(result.name, result.qrels, result.compared.values())
@@ -130,7 +130,11 @@ class FieldExperiment(Experiment):
     def _headings(self, recipe: Recipe, comparison: Comparison) -> Mapping[str, Heading]:
         settings = self.settings
         folds = FOLDS_NOTE.format(
-            folds=settings.folds, seed=recipe.seed, tune=settings.tune, step=settings.step
+            folds=settings.folds,
+            seed=recipe.seed,
+            given=", unless they are given" if any(c.folds for c in recipe.collections) else "",
+            tune=settings.tune,
+            step=settings.step,
         )
         return {
             "presence": Heading("Documents with each field", "field", PRESENCE_NOTE),
