@@ -259,10 +259,12 @@ def _tokens(
 
 
 def _all_tokens(files: CollectionFiles, root: Path | None) -> float | None:
-    """Return about how many tokens all documents have; None unless they are in a small file."""
+    """Return about how many tokens all documents have; None unless a small file tells."""
     if root is None or not (path := root / files.documents).is_file():
         return None
-    return sum(_lengths(files, path)) if path.stat().st_size <= MOST_READ else None
+    if path.stat().st_size > MOST_READ:
+        return None
+    return sum(_lengths(files, path)) or None  # a file that cannot be read has no documents
 
 
 def _lengths(files: CollectionFiles, path: Path) -> Iterator[float]:

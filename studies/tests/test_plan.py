@@ -184,6 +184,9 @@ def test_documents_with_vectors_are_all_read(recipe: Path, monkeypatch: pytest.M
     options = ["--data", str(recipe.parent)]
     read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
     assert (read.seconds, read.unknown) == (None, ("the number of documents in A",))
+    (recipe.parent / "docs.jsonl").write_text("{")
+    read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
+    assert (read.seconds, read.unknown) == (None, ("the number of documents in A",))
     lines = [json.dumps({"id": f"d{n}", "text": "word " * n}) for n in range(1, 301)]
     (recipe.parent / "docs.jsonl").write_text("\n".join(lines))
     read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
