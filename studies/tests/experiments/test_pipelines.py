@@ -121,7 +121,7 @@ def test_documents_that_a_plan_counts(
         ("segments = 'sentences'", 200),
         ("duo = 'd', duo_depth = 5", 140),
         ("duo = 'd', duo_depth = 5, duo_aggregate = 'sample:2'", 120),
-        ("duo = 'd', duo_depth = 5, duo_max_comparisons = 7", 114),
+        ("duo = 'd', duo_depth = 5, duo_max_comparisons = 7", 140),
     ],
 )
 def test_a_plan_counts_what_rows_share_once(study: SmallStudy, second: str, documents: int) -> None:

@@ -187,10 +187,9 @@ def _documents(stage: StageOptions) -> int:
 
 
 def _comparisons(stage: StageOptions) -> int:
-    """Return how many pairs of documents a stage compares at most."""
-    pairwise, depth = parse_pairwise(stage.duo_aggregate), stage.duo_depth
-    compared = depth * pairwise.comparisons_per_document(depth)
-    return min(compared, stage.duo_max_comparisons or compared)
+    """Return how many pairs of documents a stage compares for a query at most."""
+    pairwise = parse_pairwise(stage.duo_aggregate)
+    return stage.duo_depth * pairwise.comparisons_per_document(stage.duo_depth)
 
 
 def _read_first_stages(section: Section) -> dict[str, FirstStage]:
