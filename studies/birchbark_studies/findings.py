@@ -1,6 +1,7 @@
 """How do findings take their numbers from the tables of their study?
 
 Text in braces names a cell, {table / group / row / column}, or a part of it: {… / column / part}.
+The group `published` is the figures of the papers.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from birchbark.show.format_numbers import (
     format_signed,
     format_value,
 )
-from birchbark.show.table import Cell, Column, Style, Table
+from birchbark.show.table import Cell, Column, Style, Table, Value
 
 ANY = "*"  # instead of a group, row or column: all of them, for one of CHOICES
+MARK = "†"  # of significance, after published figures
+PUBLISHED = "published"  # instead of a group: those of papers, which ANY leaves out
 CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "max": max,
     "min": min,
@@ -35,7 +38,8 @@ def fill_in(findings: str, tables: Sequence[Table], where: str) -> str:
     {min A} and {median A} are over all cells that a * in A stands for. PARTS after the column:
     `interval` is the value with its interval; of the difference from the baseline, `difference` is
     the mean with its interval, `gain` and `loss` its size without sign, `bounds` its interval, `p`
-    the corrected p, and `detectable` the smallest that the queries could show.
+    the corrected p, and `detectable` the smallest that the queries could show. The group
+    `published` stands for all published groups, and * for all others.
 
     where: the recipe, for errors. Raises InputError for a reference that names no cell, an empty
     one, or one without the part, for a `gain` that is negative, and for a `loss` that is positive.
@@ -84,7 +88,7 @@ def _read(reference: str, tables: Sequence[Table]) -> list[tuple[float, str, Sty
         for table in tables
         if table.name == names[0]
         for group in table.groups
-        if names[1] == group.name or (names[1] == ANY and not group.published)
+        if names[1] in (group.name, PUBLISHED if group.published else ANY)
         for row in group.rows
         if names[2] in (row.name, ANY)
         for cell, column in zip(row.cells, table.columns, strict=True)
@@ -103,12 +107,12 @@ def _read(reference: str, tables: Sequence[Table]) -> list[tuple[float, str, Sty
 
 def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
     """Return a part of a cell as a number, by which it is compared, and as text."""
-    shown, difference = format_value(cell.value, column.style), cell.difference
+    difference = cell.difference
+    shown = format_value(cell.value, column.style).rstrip(MARK)
     if part in ("value", "interval"):
-        if isinstance(cell.value, str) or cell.value is None:
+        if (number := _number(cell.value)) is None or (part == "interval" and not cell.interval):
             return None
-        text = shown if part == "value" else f"{shown} {format_interval(cell.interval)}"
-        return (cell.value, text) if part == "value" or cell.interval else None
+        return number, shown if part == "value" else f"{shown} {format_interval(cell.interval)}"
     if difference is None:
         return None
     if part == "detectable":
@@ -122,6 +126,16 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
         return 1.0 if p is None else p, format_p(p)
     texts = {"difference": f"{mean} {bounds}", "bounds": bounds}
     return (-1 if part == "loss" else 1) * difference.mean, texts.get(part, mean[1:])
+
+
+def _number(value: Value) -> float | None:
+    """Return a value as a number; published ones are text, as they were printed."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value.rstrip(MARK))
+    except ValueError:
+        return None
 
 
 def _choice(name: str, tables: Sequence[Table]) -> str:
