@@ -1,18 +1,23 @@
 """How much does a study train and read, and about how long does it take, without running it?
 
-Times are estimates to an order of magnitude: arithmetic of the encoders' matrices at a fixed speed,
-with every text as long as a training allows, and documents as long as the first ones of a file.
+Times are estimates to an order of magnitude: arithmetic of the encoders' matrices, at the speed
+that this CPU has now or that a GPU is assumed to have, with every text as long as a training
+allows, and documents as long as the first ones of a file.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from birchbark import BirchbarkError, defaults, read_collection, read_qrels
 from birchbark.checkpoint.locate import open_named
@@ -23,7 +28,7 @@ from birchbark.train.config import TrainingConfig
 from birchbark_studies.collections import CollectionFiles
 from birchbark_studies.recipe import Recipe
 
-SPEED = {"cpu": 2e11, "cuda": 1e14}  # operations a second: two cores; a GPU in TF32
+GPU_SPEED = 1e14  # operations a second, in TF32
 TOKENS = 256  # of a document if the collection is not here, not a file, or cannot be read
 TOKENS_OF_WORD = 1.4  # of English text, including the query that is read with each segment
 MOST_READ = 100_000_000  # bytes of a file whose documents are counted
@@ -94,7 +99,7 @@ class Plan:
 
 
 def plan_study(recipe: Recipe, root: Path | None, device: str) -> Plan:
-    """Plan a study. root: the data root, None for none. device: a key of SPEED."""
+    """Plan a study. root: the data root, None for none. device: cpu or cuda."""
     trainings, sizes = [], list[int | None]()
     for names, earlier, training in _trainings(recipe):
         size = _training_size(training, earlier)
@@ -103,6 +108,20 @@ def plan_study(recipe: Recipe, root: Path | None, device: str) -> Plan:
     sizes += map(_size, recipe.experiment.models)
     largest = None if None in sizes else max((size for size in sizes if size), default=0)
     return Plan(tuple(trainings), tuple(_readings(recipe, root, largest, device)))
+
+
+@cache
+def speed(device: str) -> float:
+    """Return about how many operations a second a device does: measured on the CPU, in .1 s."""
+    if device != "cpu":
+        return GPU_SPEED
+    texts, weights = np.ones((512, 768), np.float32), np.ones((768, 768), np.float32)
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        texts @ weights
+        times.append(time.perf_counter() - start)
+    return 2 * texts.size * len(weights) / min(times)
 
 
 def _trainings(
@@ -141,7 +160,7 @@ def _planned(
     if texts is not None and not unknown:
         # two operations a parameter and token
         read = sum(size or 0 for size in sizes) * texts + (size or 0) * _mined(training, texts)
-        seconds = 2 * read * training.max_length / SPEED[device]
+        seconds = 2 * read * training.max_length / speed(device)
     return PlannedTraining(models, training.title, base, length, texts, seconds, tuple(unknown))
 
 
@@ -238,7 +257,7 @@ def _readings(
             unknown.append("the number of documents in " + files.name)
         seconds = None
         if by_query is not None and in_all is not None and size is not None:
-            seconds = 2 * size * (by_query + times_encoded * in_all) / SPEED[device]
+            seconds = 2 * size * (by_query + times_encoded * in_all) / speed(device)
         reasons = tuple(unknown)
         yield PlannedReading(files.name, documents, queries, times_encoded, seconds, reasons)
 

@@ -13,7 +13,7 @@ from birchbark.cli import group
 from birchbark.section import Section
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.recipe_file import read_recipe
-from birchbark_studies.plan import SPEED, TOKENS, TOKENS_OF_WORD, plan_study
+from birchbark_studies.plan import TOKENS, TOKENS_OF_WORD, plan_study, speed
 from birchbark_studies.recipe_folder import RECIPES
 
 EVERY = [
@@ -103,11 +103,11 @@ def test_stages_and_times(recipe: Path) -> None:
     assert first.unknown == ("the number of pairs in first.tsv",)
     assert (second.base, second.length, second.texts) == ("first", "2 epochs", 80)
     size = 2 * (4 * 16 * 16 + 2 * 16 * 24)  # layers of the tiny model
-    assert second.seconds == pytest.approx(6 * size * 80 * 64 / SPEED["cuda"])
+    assert second.seconds == pytest.approx(6 * size * 80 * 64 / speed("cuda"))
     unread, read = plan.readings
     assert (unread.documents, unread.queries, unread.seconds) == (90, None, None)
     assert (read.documents, read.queries) == (15, 2)
-    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / SPEED["cuda"])
+    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / speed("cuda"))
     assert plan.seconds == pytest.approx(second.seconds + read.seconds)
 
 
@@ -130,7 +130,7 @@ def test_teachers_read_what_a_model_learns_from(recipe: Path) -> None:
     run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
     assert (run.length, run.texts, run.unknown) == ("5 steps of 16", 5 * 16 * 4, ())
     size, teacher = 2 * (4 * 16 * 16 + 2 * 16 * 24), 24 * (4 * 1024**2 + 2 * 1024 * 4096)
-    assert run.seconds == pytest.approx(2 * (3 * size + teacher) * 320 * 64 / SPEED["cuda"])
+    assert run.seconds == pytest.approx(2 * (3 * size + teacher) * 320 * 64 / speed("cuda"))
     path.write_text(path.read_text().replace("my-bert-large-x", "nobody"))
     run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
     assert (run.seconds, run.unknown) == (None, ("the size of nobody",))
@@ -153,7 +153,7 @@ def test_sizes_of_models_that_are_not_here(
     recipe.write_text(recipe.read_text().replace(given, f'given = "{model}"'))
     read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[1]
     size = layers * (4 * hidden**2 + 2 * hidden * 4 * hidden)
-    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / SPEED["cpu"])
+    assert read.seconds == pytest.approx(2 * size * TOKENS * 15 * 2 / speed("cpu"))
 
 
 def test_layers_that_a_training_keeps(recipe: Path) -> None:
@@ -162,7 +162,7 @@ def test_layers_that_a_training_keeps(recipe: Path) -> None:
     first.write_text(first.read_text() + "[model]\nlayers = 1\nintermediate = 8\n")
     run = plan_study(read_recipe(recipe), recipe.parent, "cuda").trainings[1]
     size = 4 * 16 * 16 + 2 * 16 * 8
-    assert run.seconds == pytest.approx(6 * size * 80 * 64 / SPEED["cuda"])
+    assert run.seconds == pytest.approx(6 * size * 80 * 64 / speed("cuda"))
 
 
 def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
@@ -173,7 +173,7 @@ def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
     (recipe.parent / "docs.jsonl").write_text("\n".join([*lines, "{"]))
     read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[1]
     size = 2 * (4 * 16 * 16 + 2 * 16 * 24)
-    expected = 2 * size * 7 * TOKENS_OF_WORD * 15 * 2 / SPEED["cpu"]
+    expected = 2 * size * 7 * TOKENS_OF_WORD * 15 * 2 / speed("cpu")
     assert read.seconds == pytest.approx(expected)
 
 
@@ -191,7 +191,7 @@ def test_documents_with_vectors_are_all_read(recipe: Path, monkeypatch: pytest.M
     (recipe.parent / "docs.jsonl").write_text("\n".join(lines))
     read = plan_study(read_recipe(recipe), recipe.parent, "cpu").readings[0]
     size, words = 2 * (4 * 16 * 16 + 2 * 16 * 24), 300 * 301 / 2
-    assert read.seconds == pytest.approx(2 * size * 3 * words * TOKENS_OF_WORD / SPEED["cpu"])
+    assert read.seconds == pytest.approx(2 * size * 3 * words * TOKENS_OF_WORD / speed("cpu"))
     shown = CliRunner().invoke(group, ["study", "plan", str(recipe), *options]).stdout
     assert "\n  reads all documents 3 times, A; about 0 s\n" in shown
     monkeypatch.setattr("birchbark_studies.plan.MOST_READ", 1000)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--device",
     default=defaults.DEVICE,
     type=click.Choice(["cpu", "cuda"]),
-    help="Estimate for two processor cores, or for a GPU.",
+    help="Estimate for this machine's processor as it is now, or for a GPU.",
 )
 @json_option
 def plan(recipe: Path, data: Path | None, larger: bool, device: str, as_json: bool) -> None:
