@@ -14,6 +14,7 @@ from birchbark.serve.service import Service
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "delete")
+LIMITS = {"maxLength": " characters", "maxItems": "", "maximum": ""}  # and their units
 
 
 def openapi() -> Schema:
@@ -93,7 +94,7 @@ def _default(schema: Schema) -> str:
 
 
 def _type(schema: Schema) -> str:
-    """Return a short name of a type, with a link if it has a section."""
+    """Return a short name of a type and its upper limit, with a link if it has a section."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -103,8 +104,14 @@ def _type(schema: Schema) -> str:
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
-    return str(schema.get("type", "any"))
+        return f"list{_most(schema)} of {_type(schema.get('items', {}))}"
+    return f"{schema.get('type', 'any')}{_most(schema)}"
+
+
+def _most(schema: Schema) -> str:
+    """Return the upper limit of a type; none for lists that always have as many values."""
+    limits = [key for key in LIMITS if key in schema and schema[key] != schema.get("minItems")]
+    return "".join(f" (at most {schema[key]:,g}{LIMITS[key]})" for key in limits)
 
 
 def _resolved(spec: Schema, schema: Schema) -> Schema:

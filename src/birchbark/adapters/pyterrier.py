@@ -171,7 +171,7 @@ class BirchbarkReranker(pt.Transformer):
 
     Args:
         index: The directory of the index with the documents' texts, or a `Searcher`, whose rankers
-            are used. Defaults to None: the texts are columns of the frame, and the sentences that
+            are used. Defaults to None: the texts are columns of the frame, and the segments that
             are read are chosen without idf, which the frame does not tell.
         model: The name or directory of a model, or a `Ranker`. Defaults to the default models.
         text_fields: Without an index: the columns with title and text; those that a frame lacks
@@ -181,7 +181,7 @@ class BirchbarkReranker(pt.Transformer):
             to `max`.
         top: Maximum number of documents per query; documents that cannot be among them are not
             scored. Defaults to None: all.
-        evidence: Whether to add a column `evidence`: a list of the sentences that a document's
+        evidence: Whether to add a column `evidence`: a list of the segments that a document's
             score comes from, best first, as dicts with `text`, `start`, `end` (offsets in title and
             text, which are joined by a line break), `score` and `weight`. Defaults to False.
     """
