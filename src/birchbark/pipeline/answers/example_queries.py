@@ -44,10 +44,12 @@ def is_prose(text: str) -> bool:
 
 def spread_ids(index: Index, count: int) -> list[str]:
     """Return the ids of up to `count` documents from all over the index."""
+    chosen = np.linspace(0, len(index) - 1, min(count, len(index))).astype(int)
     doc_ids: list[str] = []
+    first = 0  # document of a part
     for part in index.parts:
         live = part.live_numbers()
-        share = max(1, round(count * len(live) / max(1, len(index))))
-        chosen = np.linspace(0, len(live) - 1, min(share, len(live))).astype(int)
-        doc_ids += part.doc_ids.take(live[chosen])
-    return doc_ids[:count]
+        of_part = chosen[(chosen >= first) & (chosen < first + len(live))] - first
+        doc_ids += part.doc_ids.take(live[of_part])
+        first += len(live)
+    return doc_ids
