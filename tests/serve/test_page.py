@@ -270,7 +270,7 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     weights[-1] = 0
 
     def has_weights(request: Any) -> bool:
-        return bool(request.post_data) and json.loads(request.post_data)["weights"] == weights
+        return bool(request.post_data) and json.loads(request.post_data).get("weights") == weights
 
     with page.expect_request(has_weights):
         page.keyboard.press("Home")
@@ -282,6 +282,37 @@ def test_keyboard_control_of_sliders_and_views(page: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open] .segment")
+
+
+def test_a_slider_sends_its_own_weight_alone(page: Any) -> None:
+    """Weights that no slider can show, above 1 or between its steps, stay as the service's."""
+
+    def with_weights(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "weights": [2, 0.125]})
+
+    page.route("**/about", lambda route: with_weights(route))
+    page.reload()
+    ask(page, "birch river")
+    page.wait_for_selector(DONE)
+    page.focus("#details")
+    page.keyboard.press("Enter")
+
+    def moved(slider: str, key: str) -> dict[str, Any]:
+        page.focus(slider)
+        with page.expect_request(lambda request: request.post_data) as sent:
+            page.keyboard.press(key)
+        return {n: v for n, v in json.loads(sent.value.post_data).items() if "weight" in n}
+
+    assert moved("#a", "End") == {"first_stage_weight": 1}
+    second = "#segment-weights label:nth-child(2) input"
+    assert moved(second, "Home") == {"first_stage_weight": 1, "weights": [2, 0]}
+    assert moved("#n", "ArrowRight")["weights"] == [2, 0, 0.25]
+    assert moved("#n", "Home")["weights"] == [2]
+    page.wait_for_selector(DONE)
+    with page.expect_request(lambda request: request.post_data) as sent:
+        page.click("#reset")
+    assert "weights" not in json.loads(sent.value.post_data)
 
 
 def test_no_word_is_cut(desk: Any) -> None:

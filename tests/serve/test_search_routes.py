@@ -86,10 +86,10 @@ def test_hits_are_those_of_the_library(index_directory: Path, client: Any) -> No
 def test_options_of_a_request(index_directory: Path, client: Any) -> None:
     """Number of hits, depth, weights, filters and ranker can be chosen."""
     service = client()
-    chosen = {"query": QUERY, "top": 2, "depth": 3, "first_stage_weight": 0.9, "weights": [1]}
+    chosen = {"query": QUERY, "top": 2, "depth": 3, "first_stage_weight": 0.9, "weights": [2]}
     answer = service.post("/search", json=chosen).json()
     ranker = Ranker(
-        WordScorer(), aggregation=Top((1.0,)), interpolation=Interpolation(0.9), depth=3
+        WordScorer(), aggregation=Top((2.0,)), interpolation=Interpolation(0.9), depth=3
     )
     expected = search(IndexEngine(Index(index_directory)), QUERY, ranker, 2)
     assert ids(answer) == [hit.document.doc_id for hit in expected.hits]
@@ -116,6 +116,7 @@ def test_options_of_a_request(index_directory: Path, client: Any) -> None:
         ({"query": "a", "top": MAX_HITS + 1}, "top: "),
         ({"query": "a", "first_stage_weight": 1.5}, "first_stage_weight: "),
         ({"query": "a", "weights": []}, "weights: "),
+        ({"query": "a", "weights": [1, -0.1]}, "weights"),
         ({"query": "a", "budget_ms": 0}, "budget_ms: "),
         ({"query": "a", "by": "magic"}, "by: "),
         ({"query": "a", "filters": {"colour": "red"}}, "no field 'colour' to filter by"),

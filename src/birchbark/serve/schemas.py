@@ -37,6 +37,7 @@ TruncationDirection = Annotated[
     Field(description="The end that is not read; only texts' right end can be cut off."),
 ]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Sort = Annotated[str, StringConstraints(pattern=r"^-?.+$", max_length=200)]
 SORT = (
     "Field whose order the best hits are returned in, - in front of it for descending order: "
@@ -118,7 +119,7 @@ class SearchRequest(StrictRequest):
     first_stage_weight: Share | None = Field(
         None, description="The weight a in a · first stage + (1 - a) · evidence."
     )
-    weights: list[Share] | None = Field(
+    weights: list[Weight] | None = Field(
         None,
         min_length=1,
         max_length=20,

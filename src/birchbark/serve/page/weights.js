@@ -4,7 +4,7 @@ import { element } from "./dom.js";
 
 const byId = name => document.getElementById(name);
 const DELAY = 60;  // milliseconds from a slider's last movement to the search
-let about = null, changed = false, search = null, timer = 0;
+let about = null, chosen = {}, search = null, timer = 0;  // chosen: the fields of a request
 
 // settings: the service's, from /about. onChange: called to search again.
 export function showWeights(settings, onChange) {
@@ -13,29 +13,33 @@ export function showWeights(settings, onChange) {
   reset();
 }
 
-// The fields of a request: none for the service's own weights.
+// The fields of a request: those of the weights that were moved. A slider rounds, so others are the service's own.
 export function chosenWeights() {
-  if (!changed) return {};
-  const weights = [...byId("segment-weights").querySelectorAll("input")].map(input => Number(input.value));
-  return { first_stage_weight: Number(byId("a").value), ...(about.weights ? { weights } : {}) };
+  return chosen;
 }
 
 function draw() {
   byId("a-value").textContent = Number(byId("a").value).toFixed(2);
   byId("n-value").textContent = byId("n").value;
-  const count = about.weights ? Number(byId("n").value) : 0, sliders = byId("segment-weights");
-  while (sliders.children.length > count) sliders.lastChild.remove();
-  while (sliders.children.length < count) {
-    const rank = sliders.children.length + 1, weight = about.weights[rank - 1] ?? 1 / 2 ** (rank - 1);
+  const weights = chosen.weights ?? about.weights ?? [], sliders = byId("segment-weights");
+  while (sliders.children.length > weights.length) sliders.lastChild.remove();
+  while (sliders.children.length < weights.length) {
+    const place = sliders.children.length;
     const value = element("span", { class: "value", "aria-hidden": "true" });  // an <output> would take the label from the slider
-    sliders.append(element("label", {}, `Weight of passage ${rank} `, value,
-      element("input", { type: "range", min: 0, max: 1, step: 0.01, value: weight, oninput: onInput })));
+    const slider = element("input", { type: "range", min: 0, max: Math.max(1, ...about.weights), step: 0.01, value: weights[place],
+      oninput: () => choose({ weights: (chosen.weights ?? about.weights).with(place, Number(slider.value)) }) });
+    sliders.append(element("label", {}, `Weight of passage ${place + 1} `, value, slider));
   }
-  for (const label of sliders.children) label.querySelector(".value").textContent = Number(label.querySelector("input").value).toFixed(2);
+  weights.forEach((weight, place) => { sliders.children[place].querySelector(".value").textContent = weight.toFixed(2); });
 }
 
-function onInput() {
-  changed = true;
+function chooseCount() {
+  const weights = chosen.weights ?? about.weights;
+  choose({ weights: Array.from({ length: Number(byId("n").value) }, (_, place) => weights[place] ?? about.weights[place] ?? 1 / 2 ** place) });
+}
+
+function choose(fields) {
+  Object.assign(chosen, fields);
   draw();
   clearTimeout(timer);
   timer = setTimeout(search, DELAY);
@@ -43,7 +47,7 @@ function onInput() {
 
 function reset() {
   const { first_stage_weight: a, weights } = about;
-  changed = false;
+  chosen = {};
   byId("a").value = a;
   byId("n").max = Math.max(5, weights?.length ?? 1);
   byId("n").value = weights?.length ?? 1;
@@ -52,5 +56,6 @@ function reset() {
   draw();
 }
 
-for (const name of ["a", "n"]) byId(name).addEventListener("input", onInput);
+byId("a").addEventListener("input", () => choose({ first_stage_weight: Number(byId("a").value) }));
+byId("n").addEventListener("input", chooseCount);
 byId("reset").addEventListener("click", () => { reset(); search(); });
