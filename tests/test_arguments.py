@@ -37,6 +37,7 @@ from birchbark.records import Document, Qrels, Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
+from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, WordScorer
 
 QUERY = "birch river"
@@ -407,6 +408,10 @@ REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "a query twice": (
         lambda i: rerank(i, Run({}), [Query("1", "a"), Query("1", "b")], Ranker(WordScorer())),
         "a second query with the id 1",
+    ),
+    "a precision": (
+        lambda i: load_scorer("birchbark-minilm-l6", precision=8),
+        "unknown precision: .*found int 8",
     ),
     "a scale": (lambda i: load_ranker(first_stage_scale="MAX"), "unknown scale|first_stage_scale"),
 }

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from birchbark.errors import InputError
 from birchbark.score import precision as module
-from birchbark.score.precision import Precision, fastest_precision, parse_precision
+from birchbark.score.precision import Precision, fastest_precision
 
 
 def test_a_precision_has_a_name() -> None:
     """That of float32 is left out of the name of a scorer."""
-    assert parse_precision("int8") is parse_precision(Precision.INT8) is Precision.INT8
     assert [precision.suffix for precision in Precision] == ["", ", int8", ", bf16", ", fp16"]
-    with pytest.raises(InputError, match="fp32 or int8 or bf16 or fp16, found 'INT8'"):
-        parse_precision("INT8")
 
 
 def test_where_a_precision_is_computed() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.arguments import instances_of, listed
-from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, parse_scale, scale_scores
+from birchbark.arguments import choice_of, instances_of, listed
+from birchbark.combine.interpolate import DEFAULT_SCALE, Scale, scale_scores
 from birchbark.errors import InputError, require_number
 from birchbark.records import Ranking, Run
 
@@ -61,7 +61,7 @@ def score_fusion(
     Raises:
         InputError: There are no runs, a weight is invalid, or a query's scores cannot be scaled.
     """
-    parsed = parse_scale(scale)
+    parsed = choice_of(Scale, scale, "scale")
 
     def shares(ranking: Ranking) -> NDArray[np.float64]:
         check_above_unranked(ranking, parsed)

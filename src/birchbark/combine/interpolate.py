@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
+from birchbark.arguments import choice_of
 from birchbark.errors import InputError, require_share
 from birchbark.records import Float32s
 
@@ -28,13 +29,6 @@ class Scale(StrEnum):
 DEFAULT_SCALE = Scale(defaults.FIRST_STAGE_SCALE)
 
 
-def parse_scale(scale: Scale | str) -> Scale:
-    """Return a scale, which may be given by its name; InputError if there is none of that name."""
-    if scale not in list(Scale):
-        raise InputError("unknown scale", wanted=" or ".join(Scale), found=repr(scale))
-    return Scale(scale)
-
-
 @dataclass(frozen=True, slots=True)
 class Interpolation:
     """score = a · s_doc + (1 − a) · evidence, as in equation 3.2 of the birch paper.
@@ -52,7 +46,7 @@ class Interpolation:
 
     def __post_init__(self) -> None:
         require_share("first-stage weight", self.first_stage_weight)
-        object.__setattr__(self, "scale", parse_scale(self.scale))
+        object.__setattr__(self, "scale", choice_of(Scale, self.scale, "scale"))
 
     def weighted_first_stage(
         self, scores: Float32s, below: Float32s | None = None

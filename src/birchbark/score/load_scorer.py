@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from birchbark import defaults
+from birchbark.arguments import choice_of
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Parade, Pooling, is_per_token, parse_pooling
 from birchbark.checkpoint.locate import locate
@@ -16,7 +17,7 @@ from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.late_interaction import LateInteractionScorer
 from birchbark.score.parade import ParadeScorer
-from birchbark.score.precision import Precision, parse_precision
+from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
 from birchbark.score.session import OnnxSession, SessionFactory
 from birchbark.score.static_session import StaticSession
@@ -58,7 +59,9 @@ def load_scorer(
             precision, or `threads` is below 1.
     """
     pooling = parse_pooling(pooling) if isinstance(pooling, str) else pooling
-    checkpoint, open_session = open_model(model, pooling, parse_precision(precision), session)
+    checkpoint, open_session = open_model(
+        model, pooling, choice_of(Precision, precision, "precision"), session
+    )
     if is_per_token(checkpoint.head):
         return LateInteractionScorer(checkpoint, threads, open_session)
     if isinstance(checkpoint.head, Pooling):

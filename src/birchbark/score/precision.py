@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from birchbark.errors import InputError
 from birchbark.score.vector_instructions import has_vnni
 
 
@@ -34,16 +33,6 @@ class Precision(Enum):
     def runs_on_gpu(self) -> bool:
         """Whether torch computes it on a GPU."""
         return self is not Precision.INT8
-
-
-def parse_precision(precision: Precision | str) -> Precision:
-    """Return a precision, which may be given by its name; InputError if there is no such one."""
-    names = [known.value for known in Precision]
-    if isinstance(precision, str):
-        if precision not in names:
-            raise InputError("unknown precision", wanted=" or ".join(names), found=repr(precision))
-        return Precision(precision)
-    return precision
 
 
 def fastest_precision() -> Precision:
