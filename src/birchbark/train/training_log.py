@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from birchbark.artifact import new_file
-from birchbark.errors import TrainingError
 
 
 class TrainingLog:
@@ -34,19 +33,10 @@ class TrainingLog:
             yield cls(file)
 
     def add(self, **values: Any) -> None:
-        """Write a line. Raises TrainingError if it cannot be written."""
-        if self._file is None:
-            return
-        try:
+        """Write a line."""
+        if self._file is not None:
             self._file.write(json.dumps(values) + "\n")
             self._file.flush()
-        except OSError as error:
-            raise TrainingError(
-                f"cannot write the training log: {error.strerror}",
-                where=self._file.name,
-                remedy="free disk space, or make the folder writable; the same command resumes "
-                "from the last saved state",
-            ) from None
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
