@@ -21,7 +21,7 @@ from birchbark.train.config import Teacher
 from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
-from birchbark.train.learner import Learner, batches_by_length
+from birchbark.train.learner import Learner
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.teacher_scores import check_precisions
@@ -288,17 +288,6 @@ def test_a_loss_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
     for name, weight in learner.network.weights.items():
         assert torch.equal(weight, before[name])
     assert not learner.optimiser.state
-
-
-def test_batches_are_sorted_by_length() -> None:
-    """Each input occurs once; a batch is within the token limit, or has a single input."""
-    lengths = [5, 1, 9, 3, 3, 20, 2]
-    batches = list(batches_by_length(lengths, 8))
-    assert sorted(n for batch in batches for n in batch) == list(range(7))
-    flat = [lengths[n] for batch in batches for n in batch]
-    assert flat == sorted(lengths)
-    assert all(sum(lengths[n] for n in batch) <= 8 or len(batch) == 1 for batch in batches)
-    assert list(batches_by_length([], 8)) == []
 
 
 def test_the_end_of_another_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,21 +238,3 @@ def list_losses(
 
 def _combined_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
-
-
-def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield the indices of inputs, shortest first, in batches of at most `tokens` tokens.
-
-    An input with more tokens forms a batch alone.
-    """
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    batch: list[int] = []
-    count = 0
-    for index in order:
-        if batch and count + lengths[index] > tokens:
-            yield batch
-            batch, count = [], 0
-        batch.append(index)
-        count += lengths[index]
-    if batch:
-        yield batch

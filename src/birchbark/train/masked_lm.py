@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from birchbark.records import Float32s
+from birchbark.score.batches import similar_lengths
 from birchbark.train.dataset import TokenisedDataSet
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
-from birchbark.train.learner import Learner, ListInputs, batches_by_length
+from birchbark.train.learner import Learner, ListInputs
 from birchbark.train.masking import MaskedInput, Masker
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
@@ -53,7 +54,7 @@ class MaskedLearner(Learner):
         pairs = dataset.heldout_pairs
         masked = [self._masked(pairs, n, (seed, n)) for n in range(len(pairs.pairs))]
         values = np.empty(len(masked), np.float32)
-        for batch in batches_by_length([len(item.ids) for item in masked], self.inference_tokens):
+        for batch in similar_lengths([len(item.ids) for item in masked], self.inference_tokens):
             losses = self._losses([masked[n] for n in batch], training=False)
             values[batch] = -losses.cpu().numpy()
         return values

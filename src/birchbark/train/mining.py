@@ -23,9 +23,10 @@ from birchbark.index.index import Index
 from birchbark.pairs.pair_table import Indices, PairTable, Selected
 from birchbark.records import Document, Float32s
 from birchbark.retrieve.first_stage import rank_query
+from birchbark.score.batches import similar_lengths
 from birchbark.train.config import MiningSettings
 from birchbark.train.dataset import Log, TokenisedDataSet
-from birchbark.train.learner import Learner, batches_by_length
+from birchbark.train.learner import Learner
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.sampler import Sampler
@@ -93,10 +94,11 @@ def with_negatives(dataset: TokenisedDataSet, negatives: Negatives) -> Tokenised
     Relevant pairs stay in their order, so the same lists are sampled, with other negatives.
     """
     pairs = dataset.training_pairs.pairs
+    first_of_text = _first_pairs(pairs.text, len(pairs.texts))
     is_mined = np.zeros(len(pairs.queries), bool)
     is_mined[negatives[:, 0]] = True
     kept = np.flatnonzero(~(is_mined[pairs.query] & (pairs.grades == 0)))
-    rows = np.concatenate([kept, _first_pairs(pairs)[negatives[:, 1]]])
+    rows = np.concatenate([kept, first_of_text[negatives[:, 1]]])
     table = PairTable(
         pairs.queries,
         pairs.texts,
@@ -153,7 +155,7 @@ def _candidates(
 ) -> Negatives:
     """Return up to `depth` texts for each query that are not paired with it."""
     pairs = dataset.training_pairs.pairs
-    first_pairs = _first_pairs(pairs)  # −1: texts of held-out queries alone
+    first_pairs = _first_pairs(pairs.text, len(pairs.texts))  # −1: texts of held-out queries alone
     ranked: Iterable[Indices]
     if dataset.training_pairs.layout is InputLayout.SEPARATE:
         ranked = _nearest(learner, dataset.training_pairs, queries, depth, first_pairs)
@@ -198,9 +200,8 @@ def _nearest(
     first_pairs: the first pair with each text (texts,); texts with −1 are left out.
     """
     pairs = inputs.pairs
-    first_pair = np.full(len(pairs.queries), -1)
-    first_pair[pairs.query[::-1]] = np.arange(len(pairs))[::-1]
-    of_queries = _vectors(learner, inputs, first_pair[queries], which=0)  # (queries, H)
+    first_of_query = _first_pairs(pairs.query, len(pairs.queries))
+    of_queries = _vectors(learner, inputs, first_of_query[queries], which=0)  # (queries, H)
     usable = np.flatnonzero(first_pairs >= 0)
     nearest = np.zeros((len(queries), 0), np.int64)
     similarity = np.zeros((len(queries), 0), np.float32)
@@ -219,15 +220,18 @@ def _vectors(learner: Learner, inputs: PairInputs, pairs: Indices, which: int) -
     """Return the vectors (n, H) of the queries (which = 0) or texts (which = 1) of pairs."""
     encoded = [inputs[pair][which] for pair in pairs.tolist()]
     vectors = np.empty((len(encoded), learner.network.config.hidden), np.float32)
-    for batch in batches_by_length([len(ids) for ids, _ in encoded], learner.inference_tokens):
+    for batch in similar_lengths([len(ids) for ids, _ in encoded], learner.inference_tokens):
         packed = PackedInputs.of([encoded[n] for n in batch], learner.device)
         with learner.autocast():
             vectors[batch] = learner.network.vectors(packed).cpu().numpy()
     return vectors
 
 
-def _first_pairs(pairs: PairTable) -> Indices:
-    """Return the first pair with each text, (texts,); −1 for texts without a pair."""
-    first = np.full(len(pairs.texts), -1)
-    first[pairs.text[::-1]] = np.arange(len(pairs))[::-1]
+def _first_pairs(used: Indices, count: int) -> Indices:
+    """Return the first pair of each of `count` queries or texts; −1 for those without a pair.
+
+    used: the query or text of each pair, (pairs,).
+    """
+    first = np.full(count, -1)
+    first[used[::-1]] = np.arange(len(used))[::-1]
     return first

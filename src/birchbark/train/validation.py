@@ -14,9 +14,10 @@ from birchbark.evaluate.rank_measures import Float64s
 from birchbark.evaluate.significance import mean_interval
 from birchbark.pairs.pair_table import Indices, PairTable
 from birchbark.records import Float32s, Qrels, Ranking, Run
+from birchbark.score.batches import similar_lengths
 from birchbark.train.config import LOSS, ValidationSettings
 from birchbark.train.dataset import MAX_COMPARED, TokenisedDataSet
-from birchbark.train.learner import Learner, batches_by_length, list_losses
+from birchbark.train.learner import Learner, list_losses
 from birchbark.train.lists import sample_lists
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import LOG_LIKELIHOOD
@@ -204,7 +205,7 @@ def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float
         scores[compared] = 0
         comparisons = [(i, j) for i in compared for j in compared if i != j]
         encoded = [inputs.comparison(i, j) for i, j in comparisons]
-        for batch in batches_by_length([len(ids) for ids, _ in encoded], learner.inference_tokens):
+        for batch in similar_lengths([len(ids) for ids, _ in encoded], learner.inference_tokens):
             with learner.autocast():
                 packed = PackedInputs.of([encoded[n] for n in batch], learner.device)
                 probabilities = learner.network.score(packed).sigmoid().cpu().numpy()  # (batch,)
@@ -219,7 +220,7 @@ def compare_pairs(learner: Learner, inputs: PairInputs) -> tuple[Float32s, float
 def score_pairs(learner: Learner, inputs: PairInputs) -> Float32s:
     """Return the log-odds of all pairs, (pairs,), without dropout."""
     scores = np.empty(len(inputs.pairs), np.float32)
-    for batch in batches_by_length(inputs.lengths.tolist(), learner.inference_tokens):
+    for batch in similar_lengths(inputs.lengths.tolist(), learner.inference_tokens):
         with learner.autocast():
             by_pair = [inputs[n] for n in batch]
             encoded = [
