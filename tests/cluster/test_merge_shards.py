@@ -144,6 +144,10 @@ def test_incomplete_or_damaged_shards_are_refused(tmp_path: Path, work: list[str
         changed = {**json.loads(good), "files": [[name, 0, "0"]]}
         record.write_text(json.dumps(changed))
         refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged record of a shard.*the name")
+    for header in ("1", -1, 0.5, True):
+        changed = {**json.loads(good), "files": [["bert.run", header, "0"]]}
+        record.write_text(json.dumps(changed))
+        refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged record of a shard.*the header")
     record.write_text("[")
     refused(ArtifactError, r"bert\.run\.2-of-3\.json: damaged shard")
     record.write_text(good)

@@ -199,7 +199,10 @@ def _read(path: Path) -> ShardRecord:
             )
         number, count = values["shard"]
         files: Sequence[Sequence[Any]] = values["files"]
-        for name, *_ in files:  # beside the record, and nowhere else
+        for name, header, _ in files:
+            if type(header) is not int or header < 0:
+                raise ValueError(f"the header {header!r}")
+            # beside the record, and nowhere else
             if name in ("", "..") or Path(name).name != name or not can_exist(path.with_name(name)):
                 raise ValueError(f"the name {name!r}")
         return ShardRecord(
