@@ -166,7 +166,7 @@ class Recipe:
             )
 
     def check_names(self, key: str, names: Iterable[str]) -> None:
-        """Raise InputError if the table `key` of the recipe names an unknown collection."""
+        """Raise InputError if `key` of the recipe names an unknown collection."""
         known = [collection.name for collection in self.collections]
         for name in names:
             if name not in known:

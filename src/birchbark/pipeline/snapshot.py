@@ -72,7 +72,7 @@ class Snapshot:
         self._caches: dict[tuple[object, ...], ReaderCaches] = (
             before._caches if before and same else {}
         )
-        self._readers: list[RankerReaders] = []
+        self._readers: dict[tuple[object, ...], RankerReaders] = {}
         self._nearest: DenseEngine | None = None
         self._phrases = KnownPhrases()
         self.terms = TermIndex(self.engine, self._tokens)
@@ -132,13 +132,11 @@ class Snapshot:
     def readers(self, ranker: Ranker) -> RankerReaders:
         """Return the readers for this ranker; rankers with equal scoring keys share them."""
         with self._lock:
-            for readers in self._readers:
-                if readers.ranker.scoring_key == ranker.scoring_key:
-                    return readers.with_ranker(ranker)
-            new = ReaderCaches(tokens=self._tokens)
-            caches = self._caches.setdefault(ranker.scoring_key, new)
-            self._readers.append(RankerReaders(self.engine, ranker, caches))
-            return self._readers[-1]
+            key = ranker.scoring_key
+            if key not in self._readers:
+                caches = self._caches.setdefault(key, ReaderCaches(tokens=self._tokens))
+                self._readers[key] = RankerReaders(self.engine, ranker, caches)
+            return self._readers[key].with_ranker(ranker)
 
 
 class LastSnapshot:

@@ -58,7 +58,7 @@ def build_graph(
     from onnx import TensorProto, helper
 
     config, head, names = checkpoint.config, checkpoint.head, checkpoint.family.names
-    graph = _new_graph(checkpoint, channel_maxima)
+    graph = new_graph(checkpoint, channel_maxima)
     pooled = tuple(poolings) or ((head,) if isinstance(head, Pooling) else ())
     multi_vector = checkpoint.multi_vector
     has_unattended = bool(multi_vector and not multi_vector.is_attended)
@@ -92,7 +92,8 @@ def build_graph(
     return graph.serialize("birchbark", inputs, [result]), graph.weights
 
 
-def _new_graph(checkpoint: Checkpoint, channel_maxima: Mapping[str, Floats] | None) -> Graph:
+def new_graph(checkpoint: Checkpoint, channel_maxima: Mapping[str, Floats] | None = None) -> Graph:
+    """Return a graph with a model's weights, in 8 bits with the maxima of channels."""
     tensors, where = checkpoint.tensors(), str(checkpoint.weights)
     optional = checkpoint.family.optional_biases
     if channel_maxima is None:

@@ -14,8 +14,8 @@ from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Float32s, Ids
 from birchbark.score.encoder_layers import embeddings, encoder_layers
-from birchbark.score.graph import pool
-from birchbark.score.graph_writer import Graph, Linear
+from birchbark.score.graph import new_graph, pool
+from birchbark.score.graph_writer import Linear
 from birchbark.score.runtime import open_graph
 
 MASKS = ("[MASK]", "<mask>")  # names of the mask token in different tokenisers
@@ -39,8 +39,7 @@ class MaskedLanguageModel:
         checkpoint = Checkpoint.open(model, pooling=Pooling("mean"))
         self.tokenizer = CheckpointTokenizer(checkpoint)
         self.token_budget = checkpoint.max_length - self.tokenizer.single_overhead
-        ids = {token: number for number, token in self.tokenizer.id_to_token().items()}
-        masks = [ids[token] for token in MASKS if token in ids]
+        masks = [i for i in map(self.tokenizer.token_id, MASKS) if i is not None]
         if not masks or f"{checkpoint.family.masked.norm}.weight" not in checkpoint.tensors():
             raise CheckpointError(
                 "not a masked language model",
@@ -114,8 +113,7 @@ def _build_graph(checkpoint: Checkpoint) -> tuple[bytes, dict[str, NDArray[Any]]
     from onnx import TensorProto, helper
 
     config, names, head = checkpoint.config, checkpoint.family.names, checkpoint.family.masked
-    optional = checkpoint.family.optional_biases
-    graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
+    graph = new_graph(checkpoint)
     x = embeddings(graph, names, config, typed=False)  # (1, S, H)
     x = encoder_layers(graph, x, names, config, config.layers, cls_only=False)[-1]
     vector = pool(graph, x, Pooling("mean"))  # (1, H)

@@ -30,6 +30,7 @@ from birchbark.errors import CheckpointError
 from birchbark.records import Float32s, Ids
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.encoder_layers import transformer_layer
+from birchbark.score.graph import new_graph
 from birchbark.score.graph_writer import Graph
 from birchbark.score.position_nodes import Positions
 from birchbark.score.runtime import open_graph
@@ -111,8 +112,7 @@ def _build_graph(checkpoint: Checkpoint, head: Parade) -> tuple[bytes, dict[str,
     from onnx import TensorProto, helper
 
     config = checkpoint.config
-    optional = checkpoint.family.optional_biases
-    graph = Graph(checkpoint.tensors(), str(checkpoint.weights), optional)
+    graph = new_graph(checkpoint)
     match head.aggregation:  # → (1, 1, H)
         case "transformer":
             x = _transformer(graph, config)

@@ -206,11 +206,10 @@ def _find_page(reports: Path | None, name: str, page: str) -> Path:
     study = _studies(reports)[0].get(name)
     paths = study.iterdir() if study else ()
     pages = {path.name: path for path in paths if path.suffix == ".html" and path.is_file()}
-    if reports is None or page not in pages:
+    found = pages.get(page)
+    if reports is None or not found or not found.resolve().is_relative_to(reports.resolve()):
         raise NotFoundError("no such report")
-    if not pages[page].resolve().is_relative_to(reports.resolve()):
-        raise NotFoundError("no such report")
-    return pages[page]
+    return found
 
 
 def report_response(text: bytes) -> Response:

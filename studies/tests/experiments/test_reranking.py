@@ -463,7 +463,7 @@ def test_invalid_recipes(study: SmallStudy, old: str, new: str, message: str) ->
 def test_judged_only_names_a_collection(study: SmallStudy, tmp_path: Path) -> None:
     """The fault is reported before anything is trained or scored."""
     study.replace('judged_only = ["Tiny"]', 'judged_only = ["X"]')
-    with pytest.raises(InputError, match=r"judged_only: no such collection: .*found X"):
+    with pytest.raises(InputError, match=r"judged_only names an unknown collection: .*found X"):
         study.run()
 
 

@@ -42,7 +42,7 @@ class EvidenceExperiment(Experiment):
     @property
     def models(self) -> tuple[str, ...]:
         """The existing models, and the models that training runs start from or learn from."""
-        return self.settings.models
+        return self.settings.compared.required
 
     @property
     def chains(self) -> Mapping[str, Chain]:
@@ -52,7 +52,8 @@ class EvidenceExperiment(Experiment):
     @property
     def files(self) -> tuple[str, ...]:
         """The training data, and the files with published scores."""
-        return self.settings.files
+        scores = self.settings.scores.values()
+        return tuple(dict.fromkeys([*self.settings.compared.files, *scores]))
 
     def documents_read(self, collection: CollectionFiles) -> int:
         """Return the number of candidates, for each model."""

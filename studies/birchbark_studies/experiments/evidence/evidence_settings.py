@@ -218,16 +218,6 @@ class EvidenceSettings:
         }
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """The existing models, and the models that training runs start from or learn from."""
-        return self.compared.required
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The training data, and the files with published scores."""
-        return tuple(dict.fromkeys([*self.compared.files, *self.scores.values()]))
-
-    @property
     def grid(self) -> Float64s:
         """The weights of the first stage and of the best segments.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from birchbark import (
     FirstStage,
@@ -108,9 +108,9 @@ class CollectionRanker:
 
     def _rank_row(self, name: str, stages: Stages) -> None:
         """Add the run of a pipeline, and its cost unless that of another seed is known."""
-        rankers, work = self._load(name, stages), _TotalWork()
+        rankers, work = self._load(name, stages), list[SearchStats]()
         searched = self._searched(name, rankers)
-        run = self._rerank(searched, rankers, work.add)
+        run = self._rerank(searched, rankers, lambda query: work.append(query.stats))
         self._ranked.runs[name] = replace(run, tag=name)
         if name in self._settings.rows.tuned:
             self._tune(name, searched)
@@ -122,6 +122,7 @@ class CollectionRanker:
             seconds.append(_time(searched, query, rankers))
             if time.perf_counter() - started > TIMED_SECONDS:
                 break
+        total = sum(work, SearchStats())
         self._ranked.costs[shown] = Cost(
             seconds=sum(seconds) / len(seconds),
             parameters=self._loader.parameters(
@@ -129,8 +130,8 @@ class CollectionRanker:
                 self._models,
                 static=self._settings.rows.vectors.get(name) == STATIC,
             ),
-            pairs=work.total.pairs / count,
-            comparisons=work.total.comparisons / count,
+            pairs=total.pairs / count,
+            comparisons=total.comparisons / count,
         )
 
     def _load(self, name: str, stages: Stages) -> list[Ranker]:
@@ -204,16 +205,6 @@ class _Searched:
     index: Index
     candidates: Run
     deeper: Run | None = None
-
-
-@dataclass(slots=True)
-class _TotalWork:
-    """Sums the search statistics of all queries."""
-
-    total: SearchStats = field(default_factory=SearchStats)
-
-    def add(self, query: RerankedQuery) -> None:
-        self.total += query.stats
 
 
 def _followed(run: Run, deeper: Run, depth: int) -> Run:

@@ -147,14 +147,7 @@ class RerankingExperiment(ModelExperiment):
     def _check_recipe(self, recipe: Recipe) -> None:
         """Raise InputError if a setting contradicts the rest of the recipe."""
         recipe.check_depth(self.settings.deepest)
-        known = [collection.name for collection in recipe.collections]
-        if unknown := [name for name in self.settings.judged_only if name not in known]:
-            raise InputError(
-                "judged_only: no such collection",
-                where=str(recipe.path),
-                wanted=f"one of {', '.join(known)}",
-                found=unknown[0],
-            )
+        recipe.check_names("judged_only", self.settings.judged_only)
 
     def _check_grades(self, collections: Sequence[TestCollection]) -> None:
         """Raise InputError if the qrels contain a grade without a column in the table of grades."""
