@@ -121,7 +121,7 @@ def test_filters_equal_brute_force(index: Index, parts: list[str], negated: bool
 @example("\uf900")
 def test_every_value_has_a_filter(value: str) -> None:
     """It is the value itself, in quotation marks where it could mean something else."""
-    assert Filter.parse(filter_of(value)) == Filter(values=(composed(value),))
+    assert Filter.parse("type", filter_of(value)) == Filter(values=(composed(value),))
 
 
 @pytest.mark.parametrize(
@@ -134,16 +134,45 @@ def test_every_value_has_a_filter(value: str) -> None:
 def test_malformed_filters(index: Index, text: str) -> None:
     """They are refused, by a search as well."""
     with pytest.raises(InputError, match="not a filter"):
-        Filter.parse(text)
+        Filter.parse("type", text)
     with pytest.raises(InputError, match="not a filter"):
         rank_query(index, "bee", FirstStage(filters={"kind": text}))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-05", "c d"),
+        ("2024/5", "c d"),
+        ("2024", "b c d"),
+        ("2024-05-31", "d"),
+        ("2023|2024-05-02", "a c"),
+        ("!2024", "a e"),
+        ("!2023|2024-05", "b e"),
+        ("2024-13", ""),
+        ("2024-05..", "c d"),
+    ],
+)
+def test_a_part_of_a_date_is_any_time_in_it(text: str, expected: str, tmp_path: Path) -> None:
+    """In alternatives and negations, too, and in a query as in a filter."""
+    dates = ("2023-12-31", "2024", "2024-05-02", "2024-05-31T09:00", "")
+    documents = [
+        Document(name, {"text": "bee", **({"modified": date} if date else {})})
+        for name, date in zip("abcde", dates, strict=True)
+    ]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=["modified"]))
+    by_filter = rank_query(index, "bee", FirstStage(filters={"modified": text}, match=ALL))
+    assert sorted(by_filter.doc_ids) == expected.split()
+    query = f"bee -modified:{text[1:]}" if text.startswith("!") else f"bee modified:{text}"
+    by_query = Searcher(index.directory, ()).search(query).hits
+    assert sorted(hit.document.doc_id for hit in by_query) == expected.split()
+
+
 def test_alternatives_are_limited() -> None:
     """Equal ones count once in what is looked up."""
-    assert Filter.parse("a|" * 999 + "b") == Filter(values=("a", "b"))
+    assert Filter.parse("type", "a|" * 999 + "b") == Filter(values=("a", "b"))
     with pytest.raises(InputError, match="too many alternatives: expected at most 1,000,"):
-        Filter.parse("a|" * 1000 + "b")
+        Filter.parse("type", "a|" * 1000 + "b")
 
 
 def test_filters_unpack_postings_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

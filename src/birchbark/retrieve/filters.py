@@ -9,8 +9,9 @@ pdf|html          with any of several
 "a|b"             a value in quotation marks is taken as it is; "" is a quotation mark in it
 "a|b"*            all values that begin with a|b
 
-In a range, numbers are compared as numbers, everything else as text, of which the upper end need be
-only the beginning: 2024-03..2024-05 includes 2024-05-31.
+Of a date, a year, month or day (2024, 2024-05, 2024/5/1) is any time in it. In a range, numbers are
+compared as numbers, everything else as text, of which the upper end need be only the beginning:
+2024-03..2024-05 includes 2024-05-31.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,8 @@ from birchbark.text.normal_form import composed
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _PART = re.compile(rf"{_QUOTED.pattern}\*?(?=\||$)|[^|]+")
+DATES = ("modified", "date")  # fields of which a value may be a part of a date
+_DATE = re.compile(r"(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?", re.ASCII)
 MOST_ALTERNATIVES = 1_000
 _SYNTAX = re.compile(r'^[!"]|\||\.\.|\*$')
 
@@ -49,8 +53,11 @@ class Filter:
     negated: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Filter:
-        """Parse a filter; InputError for an empty one, or a malformed alternative or range."""
+    def parse(cls, name: str, text: str) -> Filter:
+        """Parse a filter of the field `name`.
+
+        Raises InputError for an empty one, or a malformed alternative or range.
+        """
         text = composed(text)  # as the terms of keyword fields are
         negated = text.startswith("!")
         listed = text.removeprefix("!")
@@ -83,6 +90,8 @@ class Filter:
                 if low and high and is_above(low, high):
                     raise InputError("not a filter: a range ends before it begins", found=text)
                 ranges.append((low, high))
+            elif name in DATES and (of_date := period(part)):
+                beginnings.append(of_date[1])
             elif is_beginning:
                 beginnings.append(part[:-1])
             else:
@@ -93,6 +102,20 @@ class Filter:
         """Return which documents of a part the filter allows, bool (documents,), also deleted."""
         documents = field.documents_with(self.values, self.beginnings, self.ranges)
         return ~documents if self.negated else documents
+
+
+def period(text: str) -> tuple[str, str] | None:
+    """Return the year, month or day before the one that `text` names, and this one itself."""
+    found = _DATE.fullmatch(text)
+    if not found:
+        return None
+    try:
+        first = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+        before = first - timedelta(days=1)
+    except (ValueError, OverflowError):
+        return None
+    size = len("2024-05-01" if found[3] else "2024-05" if found[2] else "2024")
+    return before.isoformat()[:size], first.isoformat()[:size]
 
 
 def filter_of(value: str) -> str:
@@ -110,9 +133,9 @@ def parse_filters(filters: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise InputError("not a filter", found=text, wanted="FIELD=VALUE")
-        new = Filter.parse(value)
+        new = Filter.parse(name, value)
         if found.setdefault(name, value) != value:
-            before = Filter.parse(found[name])
+            before = Filter.parse(name, found[name])
             joined = ""
             if before.negated == new.negated and not (before.ranges or new.ranges):
                 joined = f"{name}={found[name]}|{value.removeprefix('!')}"

@@ -76,7 +76,7 @@ class Selection:
             excluded = others | excluded if len(excluded) else others
         for name, value in self.filters.items():
             field = part.fields[index.filter_number(name)]
-            others = ~Filter.parse(value).allowed(field)
+            others = ~Filter.parse(name, value).allowed(field)
             excluded = others | excluded if len(excluded) else others
         return excluded
 

@@ -17,13 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
 from enum import Enum
 
-from birchbark.retrieve.filters import filter_of
+from birchbark.retrieve.filters import filter_of, period
 from birchbark.text.words import words
 
-DATES = ("modified", "date")  # fields of which a value may be a part of a date
 BEFORE, AFTER, MODIFIED = "before", "after", "modified"  # the operators on a field, and the field
 
 _MARKS = '"“”„‟«»＂'  # any of them opens or closes a phrase
@@ -31,7 +29,6 @@ _TOKEN = re.compile(
     rf"(?<!\S)(?P<minus>-)?(?:(?P<field>[^\s:{_MARKS}]++):)?"
     rf"(?:[{_MARKS}](?P<quoted>[^{_MARKS}]*+)[{_MARKS}](?P<more>\*)?(?!\w)|(?P<value>[^\s{_MARKS}]\S*+))"
 )
-_DATE = re.compile(r"(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?", re.ASCII)
 
 
 class PartKind(Enum):
@@ -154,31 +151,15 @@ def _filter(token: re.Match[str], fields: Mapping[str, str]) -> QueryPart | None
         value = token["value"] if quoted is None else filter_of(quoted)
         if token["more"]:
             value = f"{value}*"
-        elif field in DATES and (period := _period(value)):
-            value = f"{period[1]}*"
         if negated:
             value = value.removeprefix("!") if value.startswith("!") else f"!{value}"
         return QueryPart(token[0], PartKind.FILTER, value, field)
     if name.lower() in (BEFORE, AFTER) and MODIFIED in fields and not negated:
-        limits = _period(quoted or token["value"])
+        limits = period(quoted or token["value"])
         if limits:
             range_ = f"..{limits[0]}" if name.lower() == BEFORE else f"{limits[1]}.."
             return QueryPart(token[0], PartKind.FILTER, range_, MODIFIED)
     return None
-
-
-def _period(text: str) -> tuple[str, str] | None:
-    """Return the year, month or day before the one that `text` names, and this one itself."""
-    found = _DATE.fullmatch(text)
-    if not found:
-        return None
-    try:
-        first = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-        before = first - timedelta(days=1)
-    except (ValueError, OverflowError):
-        return None
-    size = len("2024-05-01" if found[3] else "2024-05" if found[2] else "2024")
-    return before.isoformat()[:size], first.isoformat()[:size]
 
 
 def _phrase_or_excluded(token: re.Match[str]) -> QueryPart | None:

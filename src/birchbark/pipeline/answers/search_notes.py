@@ -81,7 +81,7 @@ def _unmet_filters(index: Index, filters: Iterable[tuple[str, str]]) -> list[str
         more = ", …" if len(listed) > MAX_VALUES else ""
         message = f"no document has {name}={text}; there are: "
         message += ", ".join(listed[:MAX_VALUES]) + more
-        wanted = Filter.parse(text)
+        wanted = Filter.parse(name, text)
         plain = [value for value in wanted.values if filter_of(value) == value]
         begun = [v for v in plain if any(value.startswith(v) for value in listed)]
         if begun and not wanted.negated:
