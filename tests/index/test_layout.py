@@ -12,6 +12,7 @@ from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.layout import MANIFEST, Manifest
+from birchbark.index.shards import is_index
 from birchbark.index.writer import IndexWriter
 from conftest import DOCUMENTS
 
@@ -20,6 +21,7 @@ from conftest import DOCUMENTS
     ("content", "message"),
     [
         ("{", "damaged index"),
+        pytest.param("[" * 200_000, "damaged index", id="deep"),
         ("{}", "not an index"),
         (
             '{"format": "birchbark index", "version": 99}',
@@ -31,6 +33,7 @@ from conftest import DOCUMENTS
 def test_an_invalid_manifest_is_reported(tmp_path: Path, content: str, message: str) -> None:
     """It is damaged, of another program, or of another version."""
     (tmp_path / MANIFEST).write_text(content)
+    is_index(tmp_path)  # without an error
     with pytest.raises(ArtifactError, match=message):
         Index(tmp_path)
 

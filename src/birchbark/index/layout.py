@@ -67,7 +67,7 @@ def is_undivided_index(directory: Path) -> bool:
     path = directory / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     except OSError:
         return path.is_file()
