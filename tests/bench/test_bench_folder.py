@@ -44,6 +44,17 @@ def test_other_grades_are_refused(tmp_path: Path, grade: int) -> None:
         folder.judge(QUESTION, "hive.txt", grade)
 
 
+def test_blanks_between_words_do_not_matter(tmp_path: Path) -> None:
+    """People may edit the file; a judged question can still be written anew with others."""
+    with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
+        (folder.path / "questions.tsv").write_text("q1\twhere do  bees   sleep \n")
+        (question,) = folder.questions
+        assert question.text == "where do bees sleep"
+        folder.judge(Query("q1", "where  do bees sleep"), "hive.txt", 3)
+        folder.write_questions([question, Query("q2", "other")])
+        assert [query.query_id for query in folder.questions] == ["q1", "q2"]
+
+
 def test_a_question_that_was_judged_keeps_its_words(tmp_path: Path) -> None:
     with closing(BenchFolder(tmp_path / "notes.bench")) as folder:
         folder.write_questions([QUESTION, Query("q2", "other")])

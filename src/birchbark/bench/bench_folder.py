@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -80,15 +81,15 @@ class BenchFolder:
 
     @property
     def questions(self) -> list[Query]:
-        """The questions, in the order of the file.
+        """The questions, in the order of the file, with single blanks between words.
 
         Raises InputError if a question was judged in other words.
         """
         file = self.path / "questions.tsv"
-        questions, grades = read_queries(file), self.judgments.grades
+        questions, grades = list(map(_single_blanks, read_queries(file))), self.judgments.grades
         for query in questions:
             judged = self._state["judged"].get(query.query_id, query.text)
-            if judged != query.text and query.query_id in grades:
+            if judged.split() != query.text.split() and query.query_id in grades:
                 raise InputError(
                     f"question {query.query_id} was judged in other words",
                     where=str(file),
@@ -105,7 +106,8 @@ class BenchFolder:
             if query.weights is not None:
                 raise InputError("has weights instead of words", where=f"query {query.query_id}")
         with new_file(self.path / "questions.tsv") as out:
-            out.writelines(f"{q.query_id}\t{' '.join(q.text.split())}\n" for q in questions)
+            for query in map(_single_blanks, questions):
+                out.write(f"{query.query_id}\t{query.text}\n")
 
     def write_report(self, page: str) -> Path:
         """Store the report, and return its path."""
@@ -229,3 +231,7 @@ def _write_grades(path: Path, grades: Grades) -> None:
     with new_file(path) as out:
         for query_id, judged in grades.items():
             out.writelines(f"{query_id} 0 {doc_id} {grade}\n" for doc_id, grade in judged.items())
+
+
+def _single_blanks(query: Query) -> Query:
+    return replace(query, text=" ".join(query.text.split()))
