@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from birchbark.collection.cord19 import is_release
 from birchbark.collection.documents import detect_format, read_collection
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError
@@ -158,6 +159,22 @@ def test_names_that_no_file_has(tmp_path: Path, columns: str, name: str) -> None
     assert document.title == "t"
     if columns == COLUMNS:
         assert intake.notes == {"full text that is listed, but does not exist": 1}
+
+
+@pytest.mark.parametrize(
+    ("header", "is_one"),
+    [
+        ("cord_uid,title", True),
+        ("\ufeffcord_uid,title", True),
+        ('"title","cord_uid"', True),
+        ("cord_uids,title", False),
+        ('"title,cord_uid"', False),
+        ("", False),
+    ],
+)
+def test_a_release_is_known_by_its_header(header: str, is_one: bool, tmp_path: Path) -> None:
+    (tmp_path / "metadata.csv").write_text(f"{header}\na,b\n", "utf-8")
+    assert is_release(tmp_path) == is_one
 
 
 def test_a_csv_file_of_another_kind(tmp_path: Path) -> None:

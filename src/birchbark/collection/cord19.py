@@ -67,8 +67,9 @@ def is_release(folder: Path) -> bool:
     """Return whether a folder is a release of CORD-19: its metadata.csv has the column of ids."""
     try:
         with open_decompressed(folder / METADATA) as stream:
-            return ID in stream.readline(MAX_VALUE).decode("utf-8", "replace").split(",")
-    except InputError:
+            header = stream.readline(MAX_VALUE).decode("utf-8-sig", "replace")
+            return ID in next(csv.reader([header]), [])
+    except (InputError, csv.Error):
         return False
 
 
