@@ -46,6 +46,9 @@ def test_options_of_commands() -> None:
     assert "--encoding" not in found["evaluate"]
     assert "--encoding" in found["index"]
     assert "--analyzer" not in found["index sync"]
+    run = options_of(group, ["cluster", "--shards", "2", "rerank", "i"])
+    assert {"--shards", "--run"} <= run
+    assert "--judged-only" not in run
 
 
 @pytest.mark.parametrize(

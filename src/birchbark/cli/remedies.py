@@ -12,7 +12,8 @@ import click
 def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
     """Return the options of the command that `arguments` name, and of the groups it is in.
 
-    If they name only a group, these are the options of all of its commands.
+    Those of a command that `cluster` runs count as well. If they name only a group, these are the
+    options of all of its commands.
     """
     command: click.Command = group
     commands = [command]
@@ -21,6 +22,8 @@ def options_of(group: click.Group, arguments: Sequence[str]) -> set[str]:
         if isinstance(command, click.Group) and argument in command.list_commands(context):
             command = command.get_command(context, argument) or command
             commands.append(command)
+            if argument == "cluster":  # another command follows
+                command = group
     if isinstance(command, click.Group):
         names = command.list_commands(context)
         commands += filter(None, (command.get_command(context, name) for name in names))
