@@ -307,6 +307,8 @@ def _parse_weighted(weighted: tuple[str, ...]) -> dict[str, int]:
         name, equals, number = field.partition("=")
         if equals and not is_count(number):
             raise InputError("invalid steps of --weighted-terms", found=field, wanted="FIELD=100")
+        if name in steps:
+            raise InputError(f"--weighted-terms {name} is given twice")
         steps[name] = int(number) if equals else defaults.WEIGHT_STEPS
     return steps
 
