@@ -201,6 +201,8 @@ def test_the_title_of_restructured_text(tmp_path: Path, text: str, title: str, r
         ("a.csv", "1,2\n3,4", "1; 2\n\n3; 4"),
         ("a.csv", "a,a\nb,c", "a; a\n\nb; c"),
         ("a.csv", "a,b\n1,2,3", "a: 1; b: 2; 3"),
+        ("a.csv", ",name,city\n0,Eve,Bonn\n1,,Rome", "0; name: Eve; city: Bonn\n\n1; city: Rome"),
+        ("a.csv", "name,,city\nEve,x,Bonn", "name; city\n\nEve; x; Bonn"),
         ("a.csv", "note\nof bees\nof ants", "note: of bees\n\nnote: of ants"),
         ("a.csv", "", ""),
     ],

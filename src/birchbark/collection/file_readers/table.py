@@ -42,10 +42,10 @@ def read_table(file: File) -> Fields:
 def row_paragraphs(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return each row as a paragraph, `name: value; name: value`, without empty cells.
 
-    The names are those of the first row if its cells are distinct, not empty and no numbers;
-    otherwise only the values are given. Rows with one cell before wider ones, such as a title, are
-    paragraphs of their own, and so are the names of columns without values. rows: without empty
-    ones.
+    The names are those of the first row if its cells are distinct, not empty but for the first one,
+    and no numbers; otherwise only the values are given. Rows with one cell before wider ones, such
+    as a title, are paragraphs of their own, and so are the names of columns without values. rows:
+    without empty ones.
     """
     widths = [sum(map(bool, row)) for row in rows]
     first = next((number for number, width in enumerate(widths) if width > 1), 0)
@@ -58,7 +58,9 @@ def row_paragraphs(rows: Sequence[Sequence[str]]) -> list[str]:
     for row in rest:
         cells = [" ".join(cell.split()) for cell in row]
         named = [
-            f"{name.strip()}: {cell}" for name, cell in zip(names, cells, strict=False) if cell
+            f"{name.strip()}: {cell}" if name.strip() else cell
+            for name, cell in zip(names, cells, strict=False)
+            if cell
         ]
         unnamed = [cell for cell in cells[len(names) :] if cell]
         paragraphs.append("; ".join([*named, *unnamed]))
@@ -87,6 +89,8 @@ def _delimiter(lines: list[str]) -> str:
 
 def _are_names(row: Sequence[str]) -> bool:
     names = [cell.strip() for cell in row]
+    if not names[0]:  # that of the rows' numbers, as pandas writes them
+        del names[0]
     return all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
 
 
