@@ -52,6 +52,7 @@ def test_a_field_that_no_hit_has_is_refused() -> None:
         sorted_by_field(replace(answer, hits=(replace(answer.hits[0], document=many),)), "yaer")
     assert sorted_by_field(answer, "yaer", complete=False) == answer
     assert sorted_by_field(answer_of([]), "yaer") == answer_of([])
+    assert sorted_by_field(answer, "-yaer", ["yaer"]) == answer  # one that documents may have
 
 
 def test_the_shell_sorts(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def make_server(
             notes = searcher.notes(parsed, answer, joined, left, on_batch=on_step)
             if (count := reading()) is not None:
                 notes.append(f"new and changed files are being read: {plural(count, 'document')}")
-            ordered = sorted_by_field(answer, sort) if sort else answer
+            ordered = sorted_by_field(answer, sort, searcher.index.keywords) if sort else answer
             documents = list(map(_found, ordered.hits))
             if left_out := _shorten(documents, max_tokens * CHARACTERS_PER_TOKEN):
                 notes.append(f"{plural(left_out, 'sentence')} left out, because of max_tokens")

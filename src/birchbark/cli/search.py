@@ -132,7 +132,7 @@ def command(
                     answer = searcher.search(query, top, remaining)
                     seconds = time.perf_counter() - loaded_at
     shown = answer if min_probability is None else answer.above(min_probability)
-    shown = shown if order is None else sorted_by_field(shown, order)
+    shown = shown if order is None else sorted_by_field(shown, order, searcher.index.keywords)
     if as_csv or as_markdown:
         _export_hits(shown, text if as_markdown else None)
     else:

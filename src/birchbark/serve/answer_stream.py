@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -43,16 +43,23 @@ class AnswerStream:
     """
 
     def __init__(
-        self, query: ParsedQuery, start: float, *, sort: str | None = None, intermediate: bool
+        self,
+        query: ParsedQuery,
+        start: float,
+        *,
+        sort: str | None = None,
+        keywords: Collection[str] = (),
+        intermediate: bool,
     ) -> None:
         """Must be called in the event loop.
 
         sort: the order of the hits in each answer (see `sorted_by_field`); None for the best first.
+        keywords: the keyword fields of the index.
         start: the time of the request on the monotonic clock. intermediate: whether to yield
         answers before the final one.
         """
         self.query, self._start, self._sort, self._intermediate = query, start, sort, intermediate
-        self._seconds_waited = 0.0
+        self._keywords, self._seconds_waited = keywords, 0.0
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         self._unsent: list[SearchResponse] = []
         self._first_answer: SearchResponse | None = None
@@ -130,7 +137,7 @@ class AnswerStream:
         )
         unanswered = probably_unanswered(answer)
         if self._sort:
-            answer = sorted_by_field(answer, self._sort, complete=complete)
+            answer = sorted_by_field(answer, self._sort, self._keywords, complete=complete)
         return serialize_answer(answer, self.query, self.rankers, timings, unanswered=unanswered)
 
 

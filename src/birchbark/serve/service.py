@@ -203,7 +203,10 @@ class Service:
                 None if rankers is None else MAX_WAIT_SHARE * budget
             )
             span.note(budget_seconds=budget, wait_seconds=time.monotonic() - start)
-            stream = AnswerStream(query, start, sort=request.sort, intermediate=intermediate)
+            keywords = self.searcher.index.keywords
+            stream = AnswerStream(
+                query, start, sort=request.sort, keywords=keywords, intermediate=intermediate
+            )
             search = partial(self._search, request, stream, rankers, slot, start, budget)
             pool = self._scoring_pool if slot.may_score else self._quick_pool
             running = self._submit(slot, pool, partial(stream.run, search))
