@@ -2,7 +2,13 @@
 
 import pytest
 
-from birchbark.errors import BirchbarkError, InputError, require_at_least
+from birchbark.errors import (
+    ArtifactError,
+    BirchbarkError,
+    CheckpointError,
+    InputError,
+    require_at_least,
+)
 
 
 def test_message_has_all_parts() -> None:
@@ -18,8 +24,9 @@ def test_first_location_is_kept() -> None:
 
 
 def test_invalid_input_has_exit_code_2() -> None:
-    """Other errors exit with code 1."""
-    assert (BirchbarkError.exit_code, InputError.exit_code) == (1, 2)
+    """So has a model that cannot be read. Other errors exit with code 1."""
+    assert (InputError.exit_code, CheckpointError.exit_code) == (2, 2)
+    assert (BirchbarkError.exit_code, ArtifactError.exit_code) == (1, 1)
 
 
 @pytest.mark.parametrize(

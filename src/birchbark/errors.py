@@ -149,7 +149,9 @@ class OutdatedError(ArtifactError):
 
 
 class CheckpointError(BirchbarkError):
-    """A model directory cannot be read, or holds no supported model."""
+    """A model directory cannot be read, or holds no supported model; the exit code is 2."""
+
+    exit_code = 2
 
 
 class TrainingError(BirchbarkError):

@@ -201,7 +201,7 @@ def test_another_training_is_replaced_only_on_request(
         (("title", "tittle"), 2, "birchbark: tiny.toml: title: key is missing"),
         (("[[data]]", "[[[data]]"), 2, "birchbark: tiny.toml: not a TOML file"),
         (("pairs.tsv", "gone.tsv"), 2, "birchbark: gone.tsv: no such file"),
-        (('"base"', '"gone"'), 1, "birchbark: gone: no such model"),
+        (('"base"', '"gone"'), 2, "birchbark: gone: no such model"),
         (("max_length = 32", "max_length = 99"), 2, "tiny.toml: max_length exceeds"),
     ],
 )

@@ -302,6 +302,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_key(path: Path | None) -> str | None:
+    if path is not None and not path.is_file():
+        raise InputError("no such file", where=str(path), wanted="a file with the key")
     key = (
         os.environ.get(KEY_VARIABLE) if path is None else path.read_text("utf-8", "replace").strip()
     )
