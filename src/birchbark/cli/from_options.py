@@ -50,6 +50,7 @@ def take_ranker(
     the command does not use, first_stage or stage; no option may set its keys.
     """
     from birchbark.pipeline.ranker_file import FIRST_STAGE, read_ranker
+    from birchbark.retrieve.filters import parse_filters
 
     path, given = choices.pop("ranker_file"), given_options()
     settings: dict[str, Any] = {}
@@ -64,6 +65,11 @@ def take_ranker(
             continue
         if key in settings:
             raise InputError(f"{spell_option(name)} and --set {key} exclude each other")
+        if name == "filters":
+            try:
+                parse_filters(value)
+            except InputError as fault:
+                raise fault.at("--filter") from None
         settings[key] = {} if name == "rm3" else [*value] if name == "filters" else value
     first_stage, stages = read_ranker(path, settings)
     if not stages:

@@ -18,7 +18,7 @@ from birchbark.record_values import as_grade, take_id
 from birchbark.records import Qrels
 
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
-_GRADE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
+_GRADE = re.compile(r"[+-]?\d{1,4000}", re.ASCII)
 
 
 def read_qrels(path: Path | str, of_queries: Container[str] | None = None) -> Qrels:
