@@ -10,6 +10,7 @@ from threading import Lock
 from birchbark.deadline import Deadline
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
+from birchbark.index.shards import is_index
 from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
 from birchbark.pipeline.reading.document_reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
@@ -154,9 +155,10 @@ class LastSnapshot:
                     try:
                         self._snapshot = Snapshot(self._directory, self._settings, self._snapshot)
                     except InputError as error:  # not caused by the caller's input
+                        what = "replaced by one that does not fit this searcher"
+                        if not is_index(self._directory):
+                            what = "deleted"
                         raise ArtifactError(
-                            "the index was replaced by one that does not fit this searcher",
-                            found=error.what,
-                            remedy="open it again",
+                            f"the index was {what}", found=error.what, remedy="open it again"
                         ) from error
         return self._snapshot
