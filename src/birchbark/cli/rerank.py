@@ -222,6 +222,8 @@ def _evidence_lines(query: RerankedQuery) -> Iterator[str]:
             continue
         scores = query.segment_scores(hit.document.doc_id)
         of_hit = {"query_id": query.query_id, **hit_fields(hit), "scores": scores}
+        for segment in of_hit["segments"]:
+            del segment["marks"], segment["sentence"]  # known of hits that are shown
         yield json.dumps(of_hit, ensure_ascii=False) + "\n"
 
 
@@ -230,7 +232,7 @@ def _write_report(path: Path, stats_of_query: Mapping[str, SearchStats]) -> None
     from birchbark.artifact import new_file
     from birchbark.pipeline.answers.answer import SearchStats
 
-    names = [field.name for field in fields(SearchStats)]
+    names = [field.name for field in fields(SearchStats) if field.name != "missing_shards"]
     with new_file(path) as out:
         out.write("\t".join(["query_id", *names]) + "\n")
         for query_id, stats in stats_of_query.items():
