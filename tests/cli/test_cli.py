@@ -212,6 +212,7 @@ def test_scores_are_stored_listed_and_deleted(here: Path) -> None:
         assert line["score"] == pytest.approx(float(score), rel=1e-4)
         best = sorted((s["score"] for s in line["segments"]), reverse=True)
         assert line["scores"][: len(best)] == best
+        assert not {"marks", "sentence"} & {key for s in line["segments"] for key in s}
     birchbark(
         *command,
         "--scores",
@@ -576,7 +577,9 @@ def test_filter(here: Path) -> None:
     command = ("retrieve", "i", "--queries", "q.tsv", "--output", "a.run")
     birchbark(*command, "--filter", "kind=letter")
     assert read_run(Path("a.run")).rankings["1"].doc_ids == ("b",)
-    assert "not a filter" in birchbark(*command, "--filter", "kind", status=2)[1]
+    assert (
+        "birchbark: --filter: not a filter" in birchbark(*command, "--filter", "kind", status=2)[1]
+    )
     assert "no field 'id' to filter by" in birchbark(*command, "--filter", "id=a", status=2)[1]
 
 

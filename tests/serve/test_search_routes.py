@@ -155,6 +155,25 @@ def test_malformed_bodies_are_refused(client: Any, body: bytes) -> None:
     assert answer.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("route", "body", "message"),
+    [
+        ("/search", '{"query":', "the body is not JSON, at character 9: Expecting value"),
+        ("/embed", '{"inputs": [1]}', "inputs: Input should be a valid string; inputs.0: Input"),
+        ("/v1/rerank", '{"query": "q", "documents": ["a", {"title": "b"}]}',
+         "documents: document 1 has no text under the key text"),
+        ("/documents", '{"documents": [{"id": 7, "text": "a"}, {"id": "7", "text": "b"}]}',
+         "a second document with the id 7"),
+    ],
+)  # fmt: skip
+def test_faults_are_told_in_plain_words(client: Any, route: str, body: str, message: str) -> None:
+    """The place is named, without types of the library that checks it."""
+    head = {"content-type": "application/json"}
+    answer = client(writable=True).post(route, content=body, headers=head)
+    assert answer.status_code == 422
+    assert answer.json()["message"].startswith(message)
+
+
 @pytest.mark.parametrize("route", ["/search", "/attention", "/documents", "/rerank", "/v1/rerank"])
 def test_thousands_of_fields_are_one_error(client: Any, route: str) -> None:
     """An error for each would hold up all other requests for seconds."""
@@ -249,6 +268,7 @@ def test_documents_are_added_and_deleted(index_directory: Path, client: Any) -> 
         [{"id": "ok", "text": "fine"}, {"id": " ", "text": "empty id"}],
         [{"id": "ok", "text": "fine"}, {"id": "half"}],
         [{"id": "x" * (MAX_ID_CHARACTERS + 1), "text": "long id"}],
+        [{"id": "ok", "text": "fine"}, {"id": "ok", "text": "fine"}],
         [],
     ):
         assert service.post("/documents", json={"documents": bad}).status_code == 422
@@ -284,8 +304,16 @@ def test_hits_for_spreadsheets_and_notes(client: Any) -> None:
             assert answer.headers["x-exact"] == "true"
             assert answer.text.startswith(begins)
             assert all(hit["doc_id"] in answer.text for hit in hits)
-    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    assert service.get("/search", params={"q": QUERY}, headers=browser).json()["hits"] == hits
+    for accepted, kind in (
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "application/json"),  # a browser's
+        ("application/json, text/csv;q=0.1", "application/json"),
+        ("text/csv;q=0", "application/json"),
+        ("application/json;q=0.5, Text/Markdown; q=0.9, text/csv; q=0.7", "text/markdown"),
+        ("text/csv;q=0.1;header=present", "text/csv"),
+    ):
+        answer = service.get("/search", params={"q": QUERY}, headers={"accept": accepted})
+        assert answer.headers["content-type"].startswith(kind)
+        assert kind != "application/json" or answer.json()["hits"] == hits
 
 
 def test_metrics(client: Any) -> None:

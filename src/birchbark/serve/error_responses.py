@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -99,16 +102,22 @@ async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     if "json" not in kind and any(fault["loc"] == ("body",) for fault in errors):
         wanted, found = "content-type: application/json", _encodable(kind) or "no content type"
         return error_response(422, "the body must be JSON", wanted=wanted, found=found)
-    faults = [
-        f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'body'}: {fault['msg']}"
-        for fault in errors[:MAX_FAULTS]
-    ]
+    faults = list(map(_fault, errors[:MAX_FAULTS]))
     if len(errors) > MAX_FAULTS:
         faults.append(f"and {len(errors) - MAX_FAULTS} more")
     message = _encodable("; ".join(faults))
     return error_response(
         422, message, what="malformed request", remedy="/openapi.json describes all requests"
     )
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """Say what is wrong with a field, which is named without the types that it may have."""
+    _, *place = fault["loc"]
+    if fault["type"] == "json_invalid":
+        return f"the body is not JSON, at character {place[0]}: {fault['ctx']['error']}"
+    names = [str(part) for part in place if str(part).isidentifier() or isinstance(part, int)]
+    return f"{'.'.join(names) or 'body'}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -429,10 +429,12 @@ class RerankRequest(StrictRequest):
     @field_validator("documents")
     @classmethod
     def _check_texts(cls, documents: list[str | dict[str, Any]]) -> list[str | dict[str, Any]]:
-        for document in documents:
+        for number, document in enumerate(documents):
             text = document.get("text") if isinstance(document, dict) else document
-            if not isinstance(text, str) or len(text) > MAX_TEXT_CHARACTERS:
-                raise ValueError(f"expected a text of up to {MAX_TEXT_CHARACTERS} characters")
+            if not isinstance(text, str):
+                raise ValueError(f"document {number} has no text under the key text")
+            if len(text) > MAX_TEXT_CHARACTERS:
+                raise ValueError(f"document {number} has over {MAX_TEXT_CHARACTERS:,} characters")
         return documents
 
     @property

@@ -5,6 +5,7 @@ The docstrings of the routes appear in /openapi.json.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -37,7 +38,8 @@ from birchbark.serve.schemas import (
 from birchbark.serve.service import NotFoundError, Service
 from birchbark.show.exported_hits import hits_as_csv, hits_as_markdown
 
-CSV, MARKDOWN = "text/csv", "text/markdown"
+CSV, MARKDOWN, JSON = "text/csv", "text/markdown", "application/json"
+_WEIGHT = re.compile(r"q=([01](?:\.\d{0,3})?)")
 ERROR_SCHEMA = {"$ref": "#/components/schemas/ErrorResponse"}
 STREAM_ERRORS: dict[int | str, dict[str, Any]] = {  # before a stream starts, errors are JSON
     status: {"content": {"application/json": {"schema": ERROR_SCHEMA}}} for status in ERROR_STATUSES
@@ -59,15 +61,26 @@ def exported(request: Request, answer: SearchResponse) -> SearchResponse | Respo
 
     Of the latter two, the header X-Exact says whether the ranking is exact.
     """
-    accepted = request.headers.get("accept", "")
-    if CSV not in accepted and MARKDOWN not in accepted:
+    kind = _accepted(request.headers.get("accept", ""))
+    if kind == JSON:
         return answer
     hits = [{**hit.model_dump(), "path": hit.source.get("path")} for hit in answer.hits]
     headers = {"X-Exact": str(answer.exact).lower()}
-    if CSV in accepted:
+    if kind == CSV:
         return Response(hits_as_csv(hits), media_type=CSV, headers=headers)
     text = hits_as_markdown(answer.query, hits, unanswered=answer.unanswered)
     return Response(text, media_type=MARKDOWN, headers=headers)
+
+
+def _accepted(header: str) -> str:
+    """Return the form with the highest weight in a header Accept; JSON unless another is named."""
+    weights: dict[str, float] = {}
+    for item in header.lower().split(","):
+        kind, *parameters = (part.strip() for part in item.split(";"))
+        given = [float(found[1]) for part in parameters if (found := _WEIGHT.fullmatch(part))]
+        weights[kind] = given[0] if given else 1.0
+    named = [kind for kind in (CSV, MARKDOWN) if weights.get(kind)]
+    return max([*named, JSON], key=lambda kind: weights.get(kind, 0.0))
 
 
 def search_routes(service: Service) -> APIRouter:
@@ -171,14 +184,16 @@ def search_routes(service: Service) -> APIRouter:
         """Add documents, all or none. When the response arrives, they are on disk."""
 
         def read(seconds: float, on_step: Callable[[], None]) -> list[Document]:
-            documents = []
+            documents: dict[str, Document] = {}
             for fields in body.documents:
                 on_step()
-                documents.append(Document.from_dict(fields))
-                if len(documents[-1].doc_id) > MAX_ID_CHARACTERS:
+                document = Document.from_dict(fields)
+                if len(document.doc_id) > MAX_ID_CHARACTERS:
                     wanted = f"at most {MAX_ID_CHARACTERS} characters"
                     raise InputError("id is too long", wanted=wanted)
-            return documents
+                if documents.setdefault(document.doc_id, document) is not document:
+                    raise InputError(f"a second document with the id {document.doc_id}")
+            return [*documents.values()]
 
         return await service.write(await service.run_quick(read))
 
