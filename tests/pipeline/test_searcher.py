@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -120,6 +121,14 @@ def test_changes_are_seen_by_the_next_search(index_directory: Path) -> None:
     assert names(searcher.search("birch")) == []
     build_index(DOCUMENTS, index_directory, replace=True)
     assert set(names(searcher.search("birch"))) == {"canoe", "forest"}
+
+
+def test_a_deleted_index_is_said_to_be_deleted(index_directory: Path) -> None:
+    """Another one in its place is not what has happened."""
+    searcher = Searcher(index_directory, ())
+    shutil.rmtree(index_directory)
+    with pytest.raises(ArtifactError, match="the index was deleted"):
+        searcher.search("birch")
 
 
 def test_a_running_search_sees_its_snapshot(index_directory: Path) -> None:

@@ -187,6 +187,9 @@ def test_the_shell(tmp_path: Path) -> None:
     assert [line.split()[2] for line in runs[0].splitlines()] == ["d0", "d1", "d2"]
     shown = CliRunner().invoke(group, ["index", "stats", str(index)], catch_exceptions=False)
     assert "vector: steps per 1 of weight" in shown.output
+    twice = ["--weighted-terms", "vector=10", "--weighted-terms", "vector=20"]
+    refused = CliRunner().invoke(group, ["index", str(corpus), "--to", str(tmp_path / "x"), *twice])
+    assert "--weighted-terms vector is given twice" in str(refused.exception)
 
 
 @pytest.mark.parametrize("vector", [{}, {"bee": -1}, {"bee": "x"}, [1], {"": 1}])
