@@ -65,6 +65,18 @@ def test_wrong_statements_are_refused(stated: dict[str, object], message: str) -
         read_scale(stated, str(Path("m")))
 
 
+def test_a_ranking_keeps_the_order_of_all_cosines() -> None:
+    """Of those that are clipped at either end; the others have their scores."""
+    cosines = np.array([-1.0, 0.39, 0.4, 0.6, 0.8, 0.899, 0.9, 0.901, 0.95, 0.951, 1.0], np.float32)
+    scale = ScoreScale(0.4, 0.5)
+    ranked = scale.ranking_similarities(cosines)
+    assert ranked.dtype == np.float32
+    assert (np.diff(ranked) > 0).all()
+    assert 0 < ranked.min() < ranked.max() < 1
+    np.testing.assert_array_equal(ranked[3:6], scale.similarities(cosines)[3:6])
+    np.testing.assert_allclose(ranked, scale.similarities(cosines), atol=1e-3)
+
+
 def test_low_cosines_keep_their_order() -> None:
     """What is clipped otherwise counts for a millionth at most, and what is not stays the same."""
     cosines = np.array([-1.0, 0.1, 0.39, 0.4, 0.4000001, 0.6, 1.0], np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from birchbark.checkpoint.score_scale import ScoreScale
 from birchbark.cli import group
 from birchbark.collection.runs import read_run
 from birchbark.combine.aggregate import Top
@@ -30,6 +31,7 @@ from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import ALL, AND, OR
 from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch
 from birchbark.score.load_scorer import load_scorer
+from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import parse_segmenter
 from birchbark.segment.sentences import sentences
 from birchbark.segment.truncate import Limit
@@ -72,6 +74,22 @@ def test_cosine_ranking_equals_re_ranking_by_the_embedding(directory: Path) -> N
     for near in (VectorMatch(), VectorMatch(5), VectorMatch(0, ALL)):
         assert engine(directory, near.count, near.terms).rank(QUERY, 10) == ranked
     assert engine(directory).rank(QUERY, 2) == ranked.head(2)
+
+
+@pytest.mark.parametrize("scale", [ScoreScale(2.0, 0.5), ScoreScale(-2.0, 0.5)])
+def test_a_ranking_by_cosine_is_by_cosine(directory: Path, scale: ScoreScale) -> None:
+    """Also where the model's scale makes all of its scores 0, or all of them 1."""
+
+    def load(model: str) -> Scorer:
+        scorer = load_scorer(model)
+        scorer.checkpoint = replace(scorer.checkpoint, scale=scale)
+        return scorer
+
+    scaled = open_engine(Index(directory), FirstStage(), VectorMatch(), load)
+    found, expected = scaled.rank(QUERY, 10), engine(directory).rank(QUERY, 10)
+    assert found.doc_ids == expected.doc_ids
+    assert (np.diff(found.scores) < 0).all()
+    assert np.ptp(found.scores) < 1e-3
 
 
 def test_candidates(directory: Path) -> None:

@@ -25,6 +25,7 @@ SHIFT, TEMPERATURE = "shift", "temperature"  # keys in config.json, under HEAD_K
 SCALE_KEYS = (SHIFT, TEMPERATURE)
 MOST = 1e6  # of either number
 FLOOR = 1e-6  # a score that counts for nothing
+CEILING = 1 - 1e-3  # one that counts in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,16 @@ class ScoreScale:
         low = FLOOR * np.exp(np.minimum(scaled - FLOOR, 0))
         ordered: Float32s = np.clip(np.where(scaled > FLOOR, scaled, low), 0, 1).astype(np.float32)
         return ordered
+
+    def ranking_similarities(self, cosines: Float32s) -> Float32s:
+        """Return `ordered_similarities`, of which those above CEILING keep their order as well.
+
+        A ranking by cosines is not by `similarities`: those of the best texts may all be 1.
+        """
+        scaled = self._scaled(cosines)
+        high = 1 - (1 - CEILING) / (1 + np.maximum(scaled - CEILING, 0))
+        ordered = self.ordered_similarities(cosines)
+        return np.where(scaled > CEILING, high, ordered).astype(np.float32)
 
     def _scaled(self, outputs: NDArray[Any]) -> NDArray[np.float64]:
         scaled: NDArray[np.float64] = (outputs.astype(np.float64) - self.shift) / self.temperature

@@ -62,7 +62,10 @@ class StoredEmbedding(Protocol):
         ...
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
-        """Score each document's segments (n,); None for one without vectors."""
+        """Score each document's segments (n,), in the order of their cosines; None for one without.
+
+        Scores are from 0 to 1.
+        """
         ...
 
 
@@ -71,9 +74,9 @@ class DenseEngine:
 
     A document's cosine is that of its segment nearest to the query. Documents without stored
     vectors cannot be retrieved by cosine. If the index has HNSW graphs, the search for the nearest
-    documents is approximate and may miss some. Scores are exact in any case: cosines equal the
-    scores of the same embedding model as a re-ranker, and other scores equal those of
-    `IndexEngine`.
+    documents is approximate and may miss some. Scores are exact in any case: by cosine, they equal
+    those of the same embedding model as a re-ranker, but that scores which it clips to 0 or 1 keep
+    the order of their cosines; other scores equal those of `IndexEngine`.
 
     Args:
         index: The index.

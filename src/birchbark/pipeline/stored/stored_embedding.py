@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.errors import InputError
@@ -19,7 +20,7 @@ from birchbark.records import Float32s
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.token_limits import cut_text
-from birchbark.score.vector_quantization import inner_products
+from birchbark.score.vector_quantization import dequantize_vectors, inner_products
 from birchbark.segment.by_name import parse_segmenter
 
 ATTACH = "birchbark index attach"
@@ -29,15 +30,10 @@ class StoredEmbedding:
     """An embedding model with its stored vectors; see `retrieve.dense_engine.StoredEmbedding`."""
 
     def __init__(
-        self,
-        stored: PrecomputedSegments,
-        vectors: Attachment,
-        scorer: EmbeddingScorer,
-        query_tokens: int | None,
+        self, vectors: Attachment, scorer: EmbeddingScorer, query_tokens: int | None
     ) -> None:
         """query_tokens: how many tokens of a query the model reads; None for all."""
-        self._stored, self.vectors, self._scorer = stored, vectors, scorer
-        self._query_tokens = query_tokens
+        self.vectors, self._scorer, self._query_tokens = vectors, scorer, query_tokens
 
     @property
     def fingerprint(self) -> str:
@@ -61,8 +57,17 @@ class StoredEmbedding:
         return inner_products(rows, query)
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
-        """Score each document's segments (n,); None for one without vectors."""
-        return self._stored.scores(self._cut(query)[0], doc_ids)
+        """Score each document's segments (n,), in the order of their cosines; None for one without.
+
+        These are the scores of the model, of which those that it clips to 0 or 1 keep their order.
+        """
+        vector, scale = self.embed(query), self._scorer.checkpoint.scale
+        return [
+            scale.ranking_similarities(np.einsum("nh,h->n", dequantize_vectors(rows), vector))
+            if rows and len(rows["spans"])
+            else None
+            for rows in self.vectors.rows(doc_ids)
+        ]
 
     def _cut(self, query: str) -> tuple[str, int]:
         """Return what the model reads of a query, and the number of the other tokens."""
@@ -88,15 +93,15 @@ def open_stored_embedding(
             remedy=f"birchbark index detach {quote(str(index.directory))} {chosen}, then attach",
         )
     scorer = load(config["model"])
-    stored = PrecomputedSegments(index, scorer, parse_segmenter(config["segments"]))
-    embedding, vectors = embedding_scorer(scorer), stored.vectors
+    vectors = PrecomputedSegments(index, scorer, parse_segmenter(config["segments"])).vectors
+    embedding = embedding_scorer(scorer)
     if embedding is None or vectors is None:
         raise InputError(
             f"the vectors were made by a model or version other than {config['model']}",
             where=str(index.directory),
             remedy=f"{ATTACH} {quote(str(index.directory))}",
         )
-    return StoredEmbedding(stored, vectors, embedding, query_tokens)
+    return StoredEmbedding(vectors, embedding, query_tokens)
 
 
 def _vector_set(index: Index, name: str | None) -> str:
