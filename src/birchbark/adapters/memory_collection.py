@@ -111,5 +111,5 @@ def _only(run: Run, candidates: Mapping[str, Sequence[str]]) -> Run:
     for query_id, ranking in run.rankings.items():
         scores = dict.fromkeys(candidates.get(query_id, ()), 0.0)
         scores |= {doc_id: score for doc_id, score in ranking if doc_id in scores}
-        rankings[query_id] = Ranking.of(list(scores), list(scores.values()))
+        rankings[query_id] = Ranking.from_pairs(scores)
     return Run(rankings, run.tag)

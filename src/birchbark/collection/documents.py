@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from birchbark.collection.cord19 import METADATA, is_release, read_cord19
@@ -153,20 +153,14 @@ def checked_documents(
                 intake.note("document without text")
             yield document
     if needed and not seen:
+        bad = intake.skipped
         raise InputError(
             "no documents",
             where=collection,
-            found=_skipped(intake.skipped),
+            found=f"{len(bad):,} skipped, first {bad[0]}" if bad else "",
             remedy="; ".join(intake.notes)
-            or ("" if intake.skipped else "check the path; or name another format: --format"),
+            or ("" if bad else "check the path; or name another format: --format"),
         )
-
-
-def _skipped(errors: Sequence[InputError]) -> str:
-    """Return how many bad records were skipped, and why the first one was; empty without any."""
-    if not errors:
-        return ""
-    return f"{len(errors):,} skipped, first {errors[0]}"
 
 
 def detect_format(path: Path) -> str:

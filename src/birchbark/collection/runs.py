@@ -9,7 +9,7 @@ from birchbark.artifact import new_file
 from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import parse_file
 from birchbark.errors import InputError
-from birchbark.records import Ranking, Run
+from birchbark.records import Run
 
 TOO_LARGE = 2.0**128 - 2.0**103  # the smallest number that float32 rounds to infinity
 
@@ -42,11 +42,7 @@ def read_run(path: Path | str) -> Run:
         tag = tag or line_tag
     if not scores:
         raise InputError("no ranked documents", where=str(path))
-    rankings = {
-        query_id: Ranking.of(list(of_query), list(of_query.values()))
-        for query_id, of_query in scores.items()
-    }
-    return Run(rankings, tag)
+    return Run.of(scores, tag)
 
 
 def _parse(line: str) -> tuple[str, str, float, str]:

@@ -17,7 +17,7 @@ from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.sharded_writer import Writer, open_writer
-from birchbark.index.shards import read_manifest, shard_folders, write_shards
+from birchbark.index.shards import manifest_folders, read_manifest, write_shards
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
@@ -145,7 +145,7 @@ def build_index(
     directory = path_of(directory, "the directory of the index")
     new = new_directory(directory, replace=replace, check=read_manifest)
     with ExitStack() as stack, new as scratch:
-        for folder in (shard_folders(directory) or [directory]) if directory.exists() else ():
+        for folder in manifest_folders(directory) if directory.exists() else ():
             stack.enter_context(lock(folder / LOCK, "index"))
         folders = [scratch] if shards is None else [scratch, *write_shards(scratch, shards)]
         if schema.vocabulary is not None:

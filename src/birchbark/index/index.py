@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from os import PathLike
 
 import numpy as np
@@ -212,7 +211,7 @@ class Index:
     def totals(self, field: str) -> FieldTotals:
         """Return the number of documents and tokens of `field` over all parts."""
         number = self.field_number(field)
-        return reduce(add, (part.totals[number] for part in self.parts), FieldTotals(0, 0))
+        return sum((part.totals[number] for part in self.parts), FieldTotals(0, 0))
 
     def document_frequencies(self, terms: Sequence[str], field: str) -> dict[str, int]:
         """Return term → number of documents that contain it in `field`, for terms that occur."""

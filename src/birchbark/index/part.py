@@ -338,11 +338,8 @@ class Part:
 
     def live_documents(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield the id and the fields of each live document, in order."""
-        for start in range(0, self.documents, 256):
-            numbers = range(start, min(start + 256, self.documents))
-            live = [n for n in numbers if self.deleted is None or not self.deleted[n]]
-            for number, fields in self.stored_fields.take(live).items():
-                yield self.doc_ids[number], fields
+        for number, fields in self.stored_fields.iterate(self.live_numbers().tolist()):
+            yield self.doc_ids[number], fields
 
 
 def locate_documents(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -38,7 +38,7 @@ class ShardedWriter(CommittingWriter):
         self.directory, folders = directory, shard_folders(directory)
         with ExitStack() as stack:
             self._writers = [
-                _opened(stack, IndexWriter(folder, PART_TOKENS // len(folders)))
+                stack.enter_context(closing(IndexWriter(folder, PART_TOKENS // len(folders))))
                 for folder in folders
             ]
             end_commit(directory)  # which the writers have carried out
@@ -161,8 +161,3 @@ def open_writer(directory: PathLike[str] | str) -> Writer:
     if shard_folders(directory):
         return ShardedWriter(directory)
     return IndexWriter(directory)
-
-
-def _opened(stack: ExitStack, writer: IndexWriter) -> IndexWriter:
-    stack.callback(writer.close)
-    return writer

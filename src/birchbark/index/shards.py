@@ -17,7 +17,7 @@ index, so that scores are the same, bit for bit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 from birchbark.artifact import read_json, write_json
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema
-from birchbark.index.layout import MANIFEST, SHARDS, Manifest, PartEntry, is_undivided_index
+from birchbark.index.layout import MANIFEST, SHARDS, Manifest, is_undivided_index
 
 SHARD = "shard.json"
 COMMIT = "commit.json"
@@ -130,14 +130,14 @@ def _joined(folders: Sequence[Path], manifests: Sequence[Manifest]) -> Manifest:
             raise ArtifactError(
                 "this shard was indexed in another way than the others", where=str(folder)
             )
-    parts = [
-        part
+    parts = tuple(
+        replace(part, name=f"{folder.name}/{part.name}")
         for folder, manifest in zip(folders, manifests, strict=True)
-        for part in _within(folder.name, manifest.parts)
-    ]
+        for part in manifest.parts
+    )
     return replace(
         first,
-        parts=tuple(parts),
+        parts=parts,
         generation=sum(manifest.generation for manifest in manifests),
         attachments=_attachments(folders, manifests),
         origin=f"{folders[0].name}/{first.origin}" if first.origin else "",
@@ -213,11 +213,6 @@ def is_index(directory: Path) -> bool:
     except ArtifactError:
         return True
     return isinstance(divided, dict) and divided.get("format") == FORMAT
-
-
-def _within(folder: str, parts: Iterable[PartEntry]) -> Iterator[PartEntry]:
-    for part in parts:
-        yield replace(part, name=f"{folder}/{part.name}")
 
 
 def _attachments(

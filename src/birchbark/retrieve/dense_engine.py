@@ -131,8 +131,7 @@ class DenseEngine:
         ]
         by_document = self._embedding.scores(query, doc_ids)
         known = [(d, s.max()) for d, s in zip(doc_ids, by_document, strict=True) if s is not None]
-        scores = np.array([score for _, score in known], np.float32)
-        return Ranking.of([doc_id for doc_id, _ in known], scores, depth)
+        return Ranking.from_pairs(known, depth)
 
     def filtered(self, filters: Mapping[str, str]) -> DenseEngine:
         """Return an engine that also requires these field values."""

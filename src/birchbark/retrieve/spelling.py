@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from birchbark.index.index import Index
-from birchbark.index.part import PartField
 from birchbark.retrieve.query_language import ParsedQuery, PartKind
 from birchbark.text.words import placed_words, words
 
@@ -126,15 +125,11 @@ def _documents_with(index: Index, term: str) -> list[str]:
     """Return the ids of a few documents that contain a term."""
     ids: list[str] = []
     for part in index.parts:
-        for field in _searched(part.fields, index):
-            postings = field.postings(term)
+        for name in index.fields:
+            postings = part.fields[index.field_number(name)].postings(term)
             if postings is None:
                 continue
             docs = postings.docs.astype(np.int64)
             live = docs if part.deleted is None else docs[~part.deleted[docs]]
             ids += part.doc_ids.take(live[:SEEN_DOCUMENTS])
     return ids[:SEEN_DOCUMENTS]
-
-
-def _searched(fields: Sequence[PartField], index: Index) -> list[PartField]:
-    return [fields[index.field_number(name)] for name in index.fields]
