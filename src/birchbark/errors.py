@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -172,6 +173,17 @@ class HubError(BirchbarkError):
 
 class MissingPackageError(BirchbarkError):
     """An optional package that this step needs is not installed."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import a library in this block; MissingPackageError names the extra that installs it."""
+    try:
+        yield
+    except ImportError as missing:
+        raise MissingPackageError(
+            f"{missing.name} is not installed", remedy=f"pip install 'birchbark[{name}]'"
+        ) from missing
 
 
 def require_at_least(name: str, value: Any, minimum: int) -> None:

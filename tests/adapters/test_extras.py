@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from birchbark.adapters.beir import BirchbarkSearch
-from birchbark.adapters.extras import extra
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.errors import InputError, MissingPackageError, extra
 from birchbark.retrieve.first_stage import FirstStage
 
 

@@ -116,7 +116,7 @@ def test_without_the_extra_a_note_tells_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing else is affected."""
-    word = FileType("word", OF_SUFFIX[".docx"].read, lambda: False)
+    word = FileType("word", OF_SUFFIX[".docx"].read, "no_such_package")
     monkeypatch.setitem(file_types.OF_SUFFIX, ".docx", word)
     (tmp_path / "a.docx").touch()
     (tmp_path / "b.txt").write_text("x")

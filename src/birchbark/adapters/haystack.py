@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from birchbark import defaults
-from birchbark.adapters.extras import extra
 from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
-from birchbark.errors import require_at_least
+from birchbark.errors import extra, require_at_least
 from birchbark.pipeline.rank_texts import load_once, rank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker

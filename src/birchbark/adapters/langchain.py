@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from birchbark import defaults
-from birchbark.adapters.extras import extra
 from birchbark.adapters.found_passages import found_passages
 from birchbark.adapters.found_sentences import found_sentences
+from birchbark.errors import extra
 from birchbark.pipeline.rank_texts import load_once, rank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker

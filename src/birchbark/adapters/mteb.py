@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 from birchbark import defaults
 from birchbark._version import __version__
-from birchbark.adapters.extras import extra
 from birchbark.adapters.memory_collection import MemoryCollection
 from birchbark.checkpoint.locate import open_named
-from birchbark.errors import InputError
+from birchbark.errors import InputError, extra
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from birchbark import defaults
-from birchbark.adapters.extras import extra
 from birchbark.arguments import iterated, mapping_of
-from birchbark.errors import InputError
+from birchbark.errors import InputError, extra
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Evidence, Hit
 from birchbark.pipeline.answers.hit_fields import sentence_fields

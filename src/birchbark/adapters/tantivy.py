@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import new_directory
-from birchbark.errors import ArtifactError, InputError, MissingPackageError, require_at_least
+from birchbark.errors import ArtifactError, InputError, extra, require_at_least
 from birchbark.records import Document, Ranking
 from birchbark.text.analyzer import analyzer
 
@@ -113,12 +113,8 @@ def _id_fault(doc_id: str, seen: set[str]) -> str:
 
 
 def _package() -> Any:
-    try:
+    with extra("tantivy"):
         import tantivy
-    except ImportError as missing:
-        raise MissingPackageError(
-            "tantivy is not installed", remedy="pip install 'birchbark[tantivy]'"
-        ) from missing
     return tantivy
 
 

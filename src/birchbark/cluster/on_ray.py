@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from birchbark.cluster.actors import own_error
 from birchbark.cluster.shard import Shard
-from birchbark.errors import BirchbarkError, InputError, MissingPackageError, first_line
+from birchbark.errors import BirchbarkError, InputError, extra, first_line
 
 T = TypeVar("T")
 CONNECTION_SECONDS = 10.0
@@ -78,12 +78,8 @@ def run_on_ray(
 def import_ray() -> Any:
     """Return the module ray; MissingPackageError without it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to ray's makers
-    try:
+    with extra("ray"):
         import ray
-    except ImportError:
-        raise MissingPackageError(
-            "ray is not installed", remedy="pip install 'birchbark[ray]'"
-        ) from None
     return ray
 
 

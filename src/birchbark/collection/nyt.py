@@ -20,7 +20,13 @@ from pathlib import Path
 from birchbark.collection.files.walk import chosen_files
 from birchbark.collection.parsing.elements import attribute, elements, first_element
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import OpenFile, decode, read_decompressed, read_limited
+from birchbark.collection.parsing.lines import (
+    OpenFile,
+    decode,
+    parse_records,
+    read_decompressed,
+    read_limited,
+)
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 from birchbark.records import Document
@@ -41,14 +47,12 @@ def read_nyt(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     """
     for file, open_file in chosen_files(path, intake):
         try:
-            for location, raw in _articles(file, open_file, intake):
-                try:
-                    yield location, parse_article(decode(raw, intake.encoding))
-                except InputError as error:
-                    intake.bad(error.at(location))
+            yield from parse_records(
+                _articles(file, open_file, intake),
+                lambda raw: parse_article(decode(raw, intake.encoding)),
+                intake,
+            )
         except InputError as error:
-            if not intake.skip_bad:
-                raise error.at(str(file)) from None
             intake.bad(error.at(str(file)))
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.parsing.intake import Intake
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.collection.parsing.lines import parse_records
+from birchbark.errors import InputError, extra
 from birchbark.records import Document
 
 ROWS = 1024  # read at a time
@@ -21,13 +22,7 @@ def read_parquet(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
     Columns are fields, see `Document.from_dict`; dates and times become text in ISO format.
     Raises what `parquet_rows` raises.
     """
-    for location, row in parquet_rows(path):
-        try:
-            document = Document.from_dict(row)
-        except InputError as error:
-            intake.bad(error.at(location))
-        else:
-            yield location, document
+    return parse_records(parquet_rows(path), Document.from_dict, intake)
 
 
 def is_parquet(path: Path) -> bool:
@@ -54,13 +49,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    try:
+    with extra("parquet"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingPackageError(
-            "pyarrow is not installed", remedy="pip install 'birchbark[parquet]'"
-        ) from error
     with file.open("rb") as stream:
         try:
             for batch in ParquetFile(stream).iter_batches(ROWS):

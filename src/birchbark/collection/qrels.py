@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from birchbark.arguments import DOCUMENT_COLUMNS, QUERY_COLUMNS
 from birchbark.collection.ir_datasets import dataset_id, read_judgments
 from birchbark.collection.parquet import is_parquet, parquet_rows
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import binary_lines, parse_lines
+from birchbark.collection.parsing.lines import binary_lines, parse_lines, parse_records
 from birchbark.errors import InputError
 from birchbark.record_values import as_grade, take_id
 from birchbark.records import Qrels
@@ -66,7 +66,7 @@ def _read(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
 def _read_file(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
     """Yield location and query_id, doc_id and grade of each judgment."""
     if is_parquet(path):
-        return _from_rows(parquet_rows(path))
+        return parse_records(parquet_rows(path), _of_row, Intake())
     lines = binary_lines(path)
     first = list(islice(lines, 1))
     if first and first[0][1].split() == BEIR_HEADER:
@@ -74,16 +74,9 @@ def _read_file(path: Path) -> Iterator[tuple[str, tuple[str, str, int]]]:
     return parse_lines(chain(first, lines), path, _parse, Intake())
 
 
-def _from_rows(
-    rows: Iterable[tuple[str, dict[str, Any]]],
-) -> Iterator[tuple[str, tuple[str, str, int]]]:
-    for location, row in rows:
-        try:
-            judged = row.get("score", 1)
-            ids = take_id(row, QUERY_COLUMNS), take_id(row, DOCUMENT_COLUMNS)
-            yield location, (*ids, as_grade(judged))
-        except InputError as error:
-            raise error.at(location) from None
+def _of_row(row: dict[str, Any]) -> tuple[str, str, int]:
+    judged = row.get("score", 1)
+    return take_id(row, QUERY_COLUMNS), take_id(row, DOCUMENT_COLUMNS), as_grade(judged)
 
 
 def _parse_beir(line: str) -> tuple[str, str, int]:

@@ -16,7 +16,12 @@ from birchbark.collection.ir_datasets import dataset_id
 from birchbark.collection.jsonl import json_object
 from birchbark.collection.parquet import is_parquet, parquet_rows
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import decode_lines, lines_in_memory, parse_lines
+from birchbark.collection.parsing.lines import (
+    decode_lines,
+    lines_in_memory,
+    parse_lines,
+    parse_records,
+)
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text
@@ -77,7 +82,7 @@ def _located(path: Path, fields: tuple[str, ...], encoding: str) -> Iterable[tup
         return ((str(path), Query(name, section_text(name))) for name in sections)
     chosen = () if fields == defaults.TOPIC_FIELDS else fields
     if is_parquet(path):
-        return _from_rows(parquet_rows(path), chosen)
+        return parse_records(parquet_rows(path), partial(_from_values, fields=chosen), Intake())
     intake = Intake(encoding=encoding)
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
@@ -126,17 +131,6 @@ def _from_json(line: str, fields: tuple[str, ...]) -> Query:
     return _from_values(json_object(line), fields)
 
 
-def _from_rows(
-    rows: Iterable[tuple[str, dict[str, Any]]], fields: tuple[str, ...]
-) -> Iterator[tuple[str, Query]]:
-    """Yield location and query of each row. fields: see `_from_values`."""
-    for location, row in rows:
-        try:
-            yield location, _from_values(row, fields)
-        except InputError as error:
-            raise error.at(location) from None
-
-
 def _from_values(values: dict[str, Any], fields: tuple[str, ...]) -> Query:
     """Return a query. fields: those that form its text; () for the first that is there."""
     query_id = take_id(values, ID_NAMES)
@@ -180,9 +174,5 @@ def _topics(
         topics = list(read_topics("\n".join(decode_lines(lines, path, encoding))))
     except InputError as error:
         raise error.at(str(path)) from None
-    for topic in topics:
-        location = f"{path}, topic {topic.number or '?'}"
-        try:
-            yield location, Query(topic.number, topic.text(fields))
-        except InputError as error:
-            raise error.at(location) from None
+    located = ((f"{path}, topic {topic.number or '?'}", topic) for topic in topics)
+    return parse_records(located, lambda topic: Query(topic.number, topic.text(fields)), Intake())

@@ -16,6 +16,7 @@ from birchbark.collection.parsing.lines import (
     binary_lines,
     decode,
     open_decompressed,
+    parse_records,
 )
 from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
@@ -46,14 +47,9 @@ def read_trec(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
             if path.is_dir() and not _contains_documents(file, open_file):
                 intake.note("file without <DOC> not read")
                 continue
-            for location, lines in _blocks(file, open_file, intake):
-                try:
-                    yield location, parse_document("\n".join(lines))
-                except InputError as error:
-                    intake.bad(error.at(location))
+            blocks = _blocks(file, open_file, intake)
+            yield from parse_records(blocks, lambda b: parse_document("\n".join(b)), intake)
         except InputError as error:
-            if not intake.skip_bad:
-                raise error.at(str(file)) from None
             intake.bad(error.at(str(file)))
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import COMPRESSED, open_decompressed
-from birchbark.errors import InputError, MissingPackageError
+from birchbark.collection.parsing.lines import open_decompressed, uncompressed_name
+from birchbark.errors import InputError, extra
 from birchbark.records import Document
 
 PARAGRAPHS = 2  # the file type in the header; 0 and 1 stand for pages and outlines
@@ -26,8 +26,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 def has_sections(path: Path) -> bool:
     """Return whether the queries of these judgments are sections, as the file name tells."""
-    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
-    return name.endswith(SECTION_JUDGMENTS)
+    return uncompressed_name(path).endswith(SECTION_JUDGMENTS)
 
 
 def section_text(section: str) -> str:
@@ -77,12 +76,8 @@ def _items(stream: BufferedReader) -> Iterator[Any]:
 
 
 def _load(stream: BufferedReader) -> Any:
-    try:
+    with extra("car"):
         import cbor2
-    except ImportError as error:
-        raise MissingPackageError(
-            "cbor2 is not installed", remedy="pip install 'birchbark[car]'"
-        ) from error
     try:
         return cbor2.load(stream)
     except OSError:

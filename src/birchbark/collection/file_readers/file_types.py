@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.collection.file_readers.file import ReadFile
@@ -12,11 +13,10 @@ from birchbark.collection.file_readers.mail import read_mail
 from birchbark.collection.file_readers.mbox import is_mailbox, read_mbox
 from birchbark.collection.file_readers.pandoc import (
     is_manual_page,
-    pandoc_installed,
     pandoc_reader,
     read_manual_page,
 )
-from birchbark.collection.file_readers.pdf import pdfium_installed, read_pdf
+from birchbark.collection.file_readers.pdf import read_pdf
 from birchbark.collection.file_readers.plain import (
     is_text,
     read_code,
@@ -26,10 +26,11 @@ from birchbark.collection.file_readers.plain import (
     read_text,
 )
 from birchbark.collection.file_readers.slides import read_odp, read_pptx
-from birchbark.collection.file_readers.spreadsheet import calamine_installed, read_spreadsheet
+from birchbark.collection.file_readers.spreadsheet import read_spreadsheet
 from birchbark.collection.file_readers.table import read_table
-from birchbark.collection.parsing.lines import COMPRESSED
+from birchbark.collection.parsing.lines import COMPRESSED, uncompressed_name
 
+PANDOC = "pypandoc"  # the package that contains it
 REMEDY = "pip install 'birchbark[files]'"
 # Of archives, videos, pictures and Thunderbird's summaries, though their names may look like text.
 NO_TEXT = tuple(
@@ -46,27 +47,27 @@ class FileType:
     Attributes:
         name: Name of the type, which searches can filter by.
         read: Reads a file of this type.
-        installed: Whether what `read` needs is installed. Default: it needs nothing.
+        package: The package that `read` needs. Default: it needs none.
         accepts: Whether the bytes of a file are of this type, where its name alone does not tell.
     """
 
     name: str
     read: ReadFile
-    installed: Callable[[], bool] | None = None
+    package: str = ""
     accepts: Callable[[bytes], bool] | None = None
 
     def missing(self) -> str:
         """Return how to install what is missing to read this type; empty if nothing is."""
-        return "" if self.installed is None or self.installed() else REMEDY
+        return REMEDY if self.package and find_spec(self.package) is None else ""
 
 
 def _by_pandoc(name: str, format_name: str) -> FileType:
-    return FileType(name, pandoc_reader(format_name), pandoc_installed)
+    return FileType(name, pandoc_reader(format_name), PANDOC)
 
 
 TEXT = FileType("text", read_text)
 CODE = FileType("code", read_code)
-MANUAL_PAGE = FileType("manual page", read_manual_page, pandoc_installed, is_manual_page)
+MANUAL_PAGE = FileType("manual page", read_manual_page, PANDOC, is_manual_page)
 NAMED_LIKE_TEXT = FileType("text", read_text, accepts=is_text)
 MAILBOX = FileType("mailbox", read_mbox)
 MARKDOWN, HTML = FileType("markdown", read_markdown), FileType("html", read_html)
@@ -76,7 +77,7 @@ OF_SUFFIX = {
     ".rst": FileType("restructuredtext", read_restructured_text),
     **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
     **dict.fromkeys((".csv", ".tsv"), FileType("table", read_table)),
-    ".pdf": FileType("pdf", read_pdf, pdfium_installed),
+    ".pdf": FileType("pdf", read_pdf, "pypdfium2"),
     ".eml": FileType("email", read_mail),
     ".mbox": MAILBOX,
     ".docx": _by_pandoc("word", "docx"),
@@ -84,7 +85,7 @@ OF_SUFFIX = {
     ".odp": FileType("opendocument", read_odp),
     **dict.fromkeys(
         (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
-        FileType("spreadsheet", read_spreadsheet, calamine_installed),
+        FileType("spreadsheet", read_spreadsheet, "python_calamine"),
     ),
     ".odt": _by_pandoc("opendocument", "odt"),
     ".rtf": _by_pandoc("rtf", "rtf"),
@@ -111,10 +112,9 @@ def type_by_contents(kind: FileType, raw: bytes) -> FileType:
 
 
 def suffixes(path: Path) -> str:
-    """Return the suffix, of a compressed file with the one before it; empty if there is none."""
-    if path.suffix.lower() in COMPRESSED:
-        return f"{Path(path.stem).suffix}{path.suffix}"
-    return path.suffix
+    """Return the suffix, of a compressed file with the one before it; `no suffix` without any."""
+    before = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else ""
+    return f"{before}{path.suffix}" or "no suffix"
 
 
 def file_type(path: Path) -> FileType | None:
@@ -124,7 +124,7 @@ def file_type(path: Path) -> FileType | None:
     known suffix indicates plain text if it has none at all, or only a number, or begins with a word
     in capitals or with `changelog`: README, Apache-2.0, NEWS.Debian.
     """
-    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
+    name = uncompressed_name(path)
     first, suffix = name.split(".")[0], Path(name).suffix
     if _MANUAL_SECTION.fullmatch(suffix) and suffix not in NO_TEXT:
         return MANUAL_PAGE

@@ -6,7 +6,6 @@ import re
 import subprocess
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from birchbark.collection.file_readers.file import Fields, File
@@ -31,11 +30,6 @@ _NOTE_MARK = re.compile(
     r'<a href="[^"<>]*" class="footnote-(?:ref|back)"[^<>]*>(?:<sup>)?[^<>]*(?:</sup>)?</a>'
 )
 _HEADING = re.compile(r"<h([1-6])[\s>]")
-
-
-def pandoc_installed() -> bool:
-    """Return whether the package that contains pandoc is installed."""
-    return find_spec("pypandoc") is not None
 
 
 def pandoc_reader(format_name: str) -> Callable[[File], Fields]:

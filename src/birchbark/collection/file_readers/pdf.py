@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from birchbark.collection.file_readers.file import Fields, File, stated_title
@@ -22,11 +21,6 @@ _CAPITALS, _CAPITALS_LAST = re.compile("[A-Z]+"), re.compile(r"(?<![A-Z])[A-Z]++
 _COMPOUND = re.compile(r"\b[^\W\d_]+-[^\W\d_]+\b")
 _LETTERS, _LAST_LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"(?<![^\W\d_])[^\W\d_]++\Z")
 LONGEST_WORD = 50  # letters
-
-
-def pdfium_installed() -> bool:
-    """Return whether the package that reads PDF files is installed."""
-    return find_spec("pypdfium2") is not None
 
 
 def read_pdf(file: File) -> Fields:

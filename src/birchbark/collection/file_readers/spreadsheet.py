@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from datetime import date, datetime, time, timedelta
-from importlib.util import find_spec
 from io import BytesIO
 from itertools import accumulate
 from typing import Any
@@ -16,11 +15,6 @@ from birchbark.errors import InputError, first_line
 MOST_CELLS = 5_000_000
 MOST_PLACES = 20_000_000  # of a sheet, most of them empty: its rows times its columns
 MOST_CHARACTERS = 50_000_000  # a text that is in many cells is in the file once
-
-
-def calamine_installed() -> bool:
-    """Return whether the package that reads spreadsheets is installed."""
-    return find_spec("python_calamine") is not None
 
 
 def read_spreadsheet(file: File) -> Fields:

@@ -87,7 +87,7 @@ def _contained(
     """Yield what a file that `file` contains becomes."""
     kind = file_type(Path(name))
     if kind is None or Path(name).suffix.lower() in COMPRESSED:
-        file.intake.note(f"attachment of another type not read: {_suffix(name)}")
+        file.intake.note(f"attachment of another type not read: {suffixes(Path(name))}")
     elif around.nested == MOST_NESTED:
         file.intake.note(f"file within {MOST_NESTED} other files not read")
     else:
@@ -100,7 +100,7 @@ def _contained(
 def _contents(file: File, kind: FileType) -> Contents | None:
     """Read a file; None, with a note, if it is of another type than its name, or not readable."""
     if kind.accepts and not kind.accepts(file.raw):
-        file.intake.note(f"file of another type not read: {_suffix(file.path.name)}")
+        file.intake.note(f"file of another type not read: {suffixes(Path(file.path.name))}")
         return None
     if remedy := kind.missing():
         file.intake.note(f"{kind.name} file not read: {remedy}")
@@ -152,7 +152,3 @@ def _unique(name: str, names: Counter[str]) -> str:
     """Return the name, preceded by a number if it is not the first one."""
     names[name] += 1
     return name if names[name] == 1 else _unique(f"{names[name]}-{name}", names)
-
-
-def _suffix(name: str) -> str:
-    return suffixes(Path(name)) or "no suffix"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from birchbark.collection.file_readers.functions import function_starts, has_grammar
 from birchbark.collection.parsing.intake import Intake
-from birchbark.collection.parsing.lines import COMPRESSED
+from birchbark.collection.parsing.lines import uncompressed_name
 from birchbark.process_limits import result_of_child
 from birchbark.records import Document, stated_sections
 from birchbark.text.headings import heading_starts
@@ -57,6 +57,4 @@ def _headings(text: str, kind: str) -> Iterator[int]:
 
 def _suffix(doc_id: str) -> str:
     """Return the suffix of a file, of a compressed one that before it."""
-    path = Path(doc_id)
-    name = path.stem if path.suffix.lower() in COMPRESSED else path.name
-    return Path(name).suffix.lower()
+    return Path(uncompressed_name(Path(doc_id))).suffix.lower()

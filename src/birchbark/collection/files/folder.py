@@ -259,7 +259,7 @@ class FolderChanges:
             )
             for below, status in found:
                 if file_type(below) is None:
-                    intake.note(f"file of another type not read: {suffixes(below) or 'no suffix'}")
+                    intake.note(f"file of another type not read: {suffixes(below)}")
                 elif not _is_unicode(below):
                     where = ascii(str(root / below))
                     intake.bad_file(InputError("the name is not valid Unicode", where=where))

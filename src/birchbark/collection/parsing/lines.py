@@ -38,6 +38,7 @@ MAX_FILE = 250_000_000  # bytes of a file, or a part of one, that is read at onc
 XZ_MEMORY = 256_000_000  # bytes to unpack .xz, which its first bytes can set; `xz -9` needs 65 MB
 LINE_BYTES = 64  # that a line needs in memory, beside its text
 
+R = TypeVar("R")
 T = TypeVar("T")
 OpenFile = Callable[[Path], io.BufferedReader]
 
@@ -333,6 +334,11 @@ def decode_lines(
             raise error.at(f"{path}:{number}") from None
 
 
+def uncompressed_name(path: Path) -> str:
+    """Return the name of a file, of a compressed one without the suffix that says so."""
+    return path.stem if path.suffix.lower() in COMPRESSED else path.name
+
+
 def parse_file(path: Path, parse: Callable[[str], T], intake: Intake) -> Iterator[tuple[str, T]]:
     """Yield location (`file:line`) and record of each line that is not blank.
 
@@ -340,6 +346,19 @@ def parse_file(path: Path, parse: Callable[[str], T], intake: Intake) -> Iterato
     bad lines are skipped.
     """
     return parse_lines(binary_lines(path), path, parse, intake)
+
+
+def parse_records(
+    located: Iterable[tuple[str, R]], parse: Callable[[R], T], intake: Intake
+) -> Iterator[tuple[str, T]]:
+    """Yield location and record of each raw record; one that `parse` refuses is a bad record."""
+    for location, raw in located:
+        try:
+            record = parse(raw)
+        except InputError as error:
+            intake.bad(error.at(location))
+        else:
+            yield location, record
 
 
 def parse_lines(
