@@ -18,7 +18,7 @@ from birchbark.show.format_numbers import (
     format_signed,
     format_value,
 )
-from birchbark.show.table import Cell, Column, Style, Table, Value
+from birchbark.show.table import Cell, Column, Style, Table
 
 ANY = "*"  # instead of a group, row or column: all of them, for one of CHOICES
 MARK = "†"  # of significance, after published figures
@@ -110,7 +110,7 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
     difference = cell.difference
     shown = format_value(cell.value, column.style).rstrip(MARK)
     if part in ("value", "interval"):
-        if (number := _number(cell.value)) is None or (part == "interval" and not cell.interval):
+        if (number := _number(cell)) is None or (part == "interval" and not cell.interval):
             return None
         return number, shown if part == "value" else f"{shown} {format_interval(cell.interval)}"
     if difference is None:
@@ -128,8 +128,9 @@ def _part(part: str, cell: Cell, column: Column) -> tuple[float, str] | None:
     return (-1 if part == "loss" else 1) * difference.mean, texts.get(part, mean[1:])
 
 
-def _number(value: Value) -> float | None:
-    """Return a value as a number; published ones are text, as they were printed."""
+def _number(cell: Cell) -> float | None:
+    """Return the value as a number; published ones are text, as they were printed."""
+    value = cell.value
     if not isinstance(value, str):
         return value
     try:

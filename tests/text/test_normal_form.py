@@ -124,5 +124,5 @@ def found(index: Index, path: str) -> set[str]:
     from birchbark.retrieve.filters import Filter
 
     field = index.parts[0].fields[index.filter_number("path")]
-    allowed = Filter.parse(path).allowed(field)
+    allowed = Filter.parse("path", path).allowed(field)
     return {index.parts[0].doc_ids[n] for n in range(len(allowed)) if allowed[n]}
