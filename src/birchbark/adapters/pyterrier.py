@@ -121,7 +121,7 @@ class BirchbarkRetriever(pt.Transformer):
     def __repr__(self) -> str:
         """Return what experiments call this system by default."""
         kind = "BM25" if self.first_stage_only else "BERT"
-        return f"BirchbarkRetriever({_name(self.index)}, {kind})"
+        return f"BirchbarkRetriever({self.index.directory.name}, {kind})"
 
     def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
         """See PyTerrier."""
@@ -215,7 +215,7 @@ class BirchbarkReranker(pt.Transformer):
 
     def __repr__(self) -> str:
         """Return what experiments call this system by default."""
-        read = _name(self.index) if self.index else ", ".join(self.text_fields)
+        read = self.index.directory.name if self.index else ", ".join(self.text_fields)
         return f"BirchbarkReranker({read})"
 
     def transform(self, ranked: pd.DataFrame) -> pd.DataFrame:
@@ -227,7 +227,7 @@ class BirchbarkReranker(pt.Transformer):
         if several := [qid for qid, count in texts.items() if count > 1]:
             raise InputError(f"several queries have the qid {several[0]}", wanted="one")
         queries = list(ranked.groupby("qid", sort=False))
-        if isinstance(self.index, Searcher):
+        if self.index:
             frames = self._rerank(self.index.index, queries)
         else:  # a document's text may depend on the query
             frames = [
@@ -353,10 +353,6 @@ class _FrameStore:
     def documents(self, doc_ids: Sequence[str]) -> list[Document]:
         """See `DocumentStore.documents`."""
         return [self.by_id[doc_id] for doc_id in doc_ids]
-
-
-def _name(index: str | Path | Searcher) -> str:
-    return (index.directory if isinstance(index, Searcher) else Path(index)).name
 
 
 def _text_columns(names: Sequence[str], frame: pd.DataFrame) -> list[str]:

@@ -126,13 +126,9 @@ def _fields(row: PrecisionResult) -> dict[str, object]:
 
 
 def _print_table(rows: list[PrecisionResult], workloads: list[str]) -> None:
-    from rich import box
-    from rich.table import Table
+    from birchbark.show.terminal import console, plain_table
 
-    from birchbark.show.terminal import console
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("precision")
+    table = plain_table("precision")
     names = ["MB", *(f"{name}, pairs/s" for name in workloads), "τ to fp32", "largest difference"]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)

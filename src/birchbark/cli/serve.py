@@ -6,7 +6,6 @@ import os
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -266,8 +265,8 @@ def _agents(service: Service, budget: float) -> Agents | None:
 
     searcher = service.searcher
     name = searcher.directory.resolve().name.removesuffix(".index")
-    reading = partial(getattr, service, "reading")
-    return agents_of(make_server(searcher, name, run, service.run_quick, reading))
+    server = make_server(searcher, name, run, service.run_quick, lambda: service.reading)
+    return agents_of(server)
 
 
 def _check_index(index: Sequence[Path], *, models_only: bool) -> None:

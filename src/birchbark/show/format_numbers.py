@@ -15,7 +15,7 @@ def format_value(value: Value, style: Style) -> str:
     if style is Style.COUNT:
         return f"{value:,.0f}"
     if style is Style.MEASURE:
-        return _bare(f"{value:.4f}").replace("-", "−")
+        return _bare(f"{value:.4f}")
     if style is Style.SHARE:
         return f"{100 * value:.3g} %"
     if style is Style.DECIMAL:
@@ -32,7 +32,7 @@ def format_interval(bounds: tuple[float, float] | None) -> str:
     """Format an interval of a measure as [low, high]. Returns an empty string for None."""
     if bounds is None:
         return ""
-    low, high = (_bare(f"{bound:.3f}").replace("-", "−") for bound in bounds)
+    low, high = (_bare(f"{bound:.3f}") for bound in bounds)
     return f"[{low}, {high}]"
 
 
@@ -42,7 +42,7 @@ def format_difference(difference: Difference | None) -> str:
         return ""
     effect = "" if difference.effect is None else f", d {_bare(f'{difference.effect:.2f}')}"
     mean, bounds = format_signed(difference.mean), format_bounds(difference)
-    return f"{mean} {bounds}, {format_p(difference.corrected_p)}{effect.replace('-', '−')}"
+    return f"{mean} {bounds}, {format_p(difference.corrected_p)}{effect}"
 
 
 def format_bounds(difference: Difference) -> str:
@@ -59,9 +59,10 @@ def format_p(p: float | None) -> str:
 
 def format_signed(number: float) -> str:
     """Format a difference of measures with its sign."""
-    return _bare(f"{number:+.3f}").replace("-", "−")
+    return _bare(f"{number:+.3f}")
 
 
 def _bare(number: str) -> str:
-    """Drop the zero before the decimal point, as is usual for measures: .5, not 0.5."""
-    return number.replace("0.", ".", 1) if number.lstrip("+-").startswith("0.") else number
+    """Return a number as is usual for measures: .5, not 0.5, and with a minus sign."""
+    bare = number.replace("0.", ".", 1) if number.lstrip("+-").startswith("0.") else number
+    return bare.replace("-", "−")

@@ -52,7 +52,7 @@ def show_results(
     level: the level for which the differences were tested.
     """
     names = list(results[0].values)
-    table = _plain_table("run")
+    table = plain_table("run")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for result, difference in zip(results, differences, strict=True):
@@ -100,7 +100,7 @@ def show_tuning(tuning: Tuning, names: Sequence[str], measure_name: str) -> None
 
     names: what each weight multiplies.
     """
-    table = _plain_table("fold")
+    table = plain_table("fold")
     for name in ("queries", *names, f"{measure_name}, other folds", "this fold"):
         table.add_column(Text(printable(name)), justify="right")
     judged = set(tuning.query_ids)
@@ -113,7 +113,8 @@ def show_tuning(tuning: Tuning, names: Sequence[str], measure_name: str) -> None
     out.print()
 
 
-def _plain_table(first_column: str) -> Table:
+def plain_table(first_column: str) -> Table:
+    """Return a table without lines between rows, with its first column."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(first_column, overflow="fold")
     return table
@@ -123,7 +124,7 @@ def show_grades(
     tags: Sequence[str], counts: Sequence[Mapping[int | None, int]], depth: int
 ) -> None:
     """Print a row per run: the number of its top `depth` documents with each grade."""
-    table = _plain_table(f"top {depth} documents")
+    table = plain_table(f"top {depth} documents")
     for grade in counts[0]:
         table.add_column("unjudged" if grade is None else f"grade {grade}", justify="right")
     for tag, counts_of_run in zip(tags, counts, strict=True):
@@ -250,7 +251,7 @@ def show_study(tables: Sequence[StudyTable]) -> None:
 
 
 def _print_table(study_table: StudyTable) -> None:
-    table = _plain_table(study_table.stub)
+    table = plain_table(study_table.stub)
     for column in study_table.columns:
         is_text = column.style.value == "text"
         table.add_column(column.name, justify="left" if is_text else "right", no_wrap=True)

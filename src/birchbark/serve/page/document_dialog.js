@@ -2,15 +2,15 @@
 
 import { getJson, postJson } from "./api.js";
 import { formattedView, plainView } from "./document_views.js";
-import { element, formatScore, title, visuallyHidden } from "./dom.js";
+import { byId, element, formatScore, title, visuallyHidden } from "./dom.js";
 import { countCharacters, findShown, shownCharacters, wrap } from "./marks.js";
 import { source } from "./source.js";
 
-const dialog = document.getElementById("reader"), contents = document.getElementById("contents");
-const note = document.getElementById("reader-note"), again = document.getElementById("reader-again"), sourceNote = document.getElementById("reader-source");
-const advanced = document.getElementById("advanced"), attention = document.getElementById("attention");
+const dialog = byId("reader"), contents = byId("contents");
+const note = byId("reader-note"), again = byId("reader-again"), sourceNote = byId("reader-source");
+const advanced = byId("advanced"), attention = byId("attention");
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
-const steps = document.getElementById("steps"), strip = document.getElementById("strip"), choice = document.getElementById("view-choice");
+const steps = byId("steps"), strip = byId("strip"), choice = byId("view-choice");
 const SHARES = [1, 0.6, 0.4];  // the tint of the best segments, so that they stand out however close the scores are
 const STOPS = 5;  // best segments that Next and Previous lead to
 const BEHIND = 0.2;  // of the highest score; segments below are no stops
@@ -35,7 +35,7 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
   opener = { element: dialog.open ? opener.element : active.matches(".title") ? active : null, docId: hit.doc_id };  // open: by a link
   onClose = closed;
   const { signal } = controller, path = `/documents/${encodeURIComponent(hit.doc_id)}`;
-  document.getElementById("reader-title").textContent = title(hit);
+  byId("reader-title").textContent = title(hit);
   note.textContent = "Opening…";
   contents.replaceChildren();
   sourceNote.replaceChildren();
@@ -47,7 +47,7 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
   try {
     const plain = await getJson(path, signal), settings = about() ?? await getJson("/about", signal);
     const opened = { ...plain, source: plain.fields, lead: plain.contents };  // as a hit has them
-    document.getElementById("reader-title").textContent = title(opened);
+    byId("reader-title").textContent = title(opened);
     sourceNote.replaceChildren(...source(opened, settings));
     const scoring = query && settings.model ? getJson(`${path}?${new URLSearchParams({ query, literal })}`, signal) : null;
     scoring?.catch(() => {});  // it is awaited below

@@ -2,6 +2,8 @@
 
 const MAX_TITLE = 80;  // characters
 
+export const byId = name => document.getElementById(name);
+
 export function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

@@ -3,7 +3,7 @@
 import { getJson, saveResults, searchStream } from "./api.js";
 import { showChips } from "./chips.js";
 import { clearRankings, drawLines, showChanges, showColumns, showRanking } from "./compare.js";
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 import { loadFilters } from "./filters.js";
 import { clearHits, showHits } from "./hits.js";
 import { closeDocument, openDocument, readDocument } from "./document_dialog.js";
@@ -11,7 +11,6 @@ import { firstStage, noResults, notes, notice, rankers, reading, summary } from 
 import { chosenWeights, showWeights } from "./weights.js";
 import { welcome } from "./welcome.js";
 
-const byId = name => document.getElementById(name);
 const TOP = 10, MOST = 100;  // results at first, and at most
 const queryField = byId("query"), status = byId("status"), announcement = byId("announcement"), progress = byId("progress"), error = byId("error"), stop = byId("stop"), goOn = byId("go-on"), details = byId("details"), more = byId("more");
 const state = { query: "", literal: false, filters: {}, sort: "", view: "results", about: null, controller: null, firstStageRanks: new Map(), last: null, ms: 0, top: TOP };

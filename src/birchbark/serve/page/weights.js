@@ -1,8 +1,7 @@
 // Which weights has the user chosen? Sliders for the first stage's, and for those of the best passages.
 
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 
-const byId = name => document.getElementById(name);
 const DELAY = 60;  // milliseconds from a slider's last movement to the search
 let about = null, chosen = {}, search = null, timer = 0;  // chosen: the fields of a request
 

@@ -1,9 +1,8 @@
 // What is shown before the first search? What is searched, by what, and examples.
 
-import { element } from "./dom.js";
+import { byId, element } from "./dom.js";
 import { modelName } from "./status.js";
 
-const byId = name => document.getElementById(name);
 
 // about: the service's settings, from /about. rankers: what ranks, in words.
 export function welcome(about, rankers) {

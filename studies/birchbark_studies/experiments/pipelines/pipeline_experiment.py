@@ -24,7 +24,7 @@ from birchbark_studies.experiments.pipelines.loader import (
     is_embedding,
     models_of,
 )
-from birchbark_studies.experiments.pipelines.pipeline_runs import CollectionRanker, RankingSettings
+from birchbark_studies.experiments.pipelines.pipeline_runs import CollectionRanker, PipelineSettings
 from birchbark_studies.experiments.pipelines.pipeline_tables import FIRST, layout, plots, tables
 from birchbark_studies.experiments.pipelines.rows import EMBEDDING, STATIC, PipelineRows
 from birchbark_studies.experiments.trained.model_experiment import ModelExperiment
@@ -58,7 +58,7 @@ class PipelineExperiment(ModelExperiment):
     """
 
     collection_keys = frozenset({"run", "folds"})
-    ranking: RankingSettings
+    ranking: PipelineSettings
     baseline: str
     over: str
 
@@ -72,7 +72,7 @@ class PipelineExperiment(ModelExperiment):
         first_stages = _read_first_stages(section)
         rows = PipelineRows.read(section, default, models, (FIRST, *first_stages))
         segments = section.section("segments_of", {})
-        ranking = RankingSettings(
+        ranking = PipelineSettings(
             rows=rows,
             first_stages=first_stages,
             segments_of={name: segments.text(name) for name in segments.keys},

@@ -43,7 +43,7 @@ TIMINGS = 2  # measurements per query; the faster one counts
 
 
 @dataclass(frozen=True, slots=True)
-class RankingSettings:
+class PipelineSettings:
     """How collections are ranked.
 
     Attributes:
@@ -72,7 +72,7 @@ class CollectionRanker:
 
     def __init__(
         self,
-        settings: RankingSettings,
+        settings: PipelineSettings,
         loader: PipelineLoader,
         models: Mapping[str, str],
         recipe: Recipe,
