@@ -186,7 +186,7 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
             "cannot listen on this address",
         ),
         (("index", "--key-file", "empty.key"), "empty.key: contains no key"),
-        (("index", "--key-file", "no.key"), "no.key: no such file: expected a file with the key"),
+        (("index", "--key-file", "no.key"), "no.key: the key cannot be read: No such file"),
         (("index", "--key-file", "odd.key"), "odd.key: a key must be a single word"),
         (("index", "--key-file", "latin.key"), "latin.key: a key must be a single word"),
         (("index", "--host", "0.0.0.0", "--writable"), "could change documents"),

@@ -61,11 +61,8 @@ class StoredEmbedding(Protocol):
         """Return the inner products (rows,) of stored rows with a query's vector (H,)."""
         ...
 
-    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
-        """Score each document's segments (n,), in the order of their cosines; None for one without.
-
-        Scores are from 0 to 1.
-        """
+    def scores(self, query: str, doc_ids: Sequence[str]) -> Float32s:
+        """Return scores (n,) from 0 to 1, in the order of cosines; NaN for one without vectors."""
         ...
 
 
@@ -129,9 +126,9 @@ class DenseEngine:
             for part, mask in zip(self.index.parts, masks, strict=True)
             for doc_id in part.doc_ids.take(np.flatnonzero(mask))
         ]
-        by_document = self._embedding.scores(query, doc_ids)
-        known = [(d, s.max()) for d, s in zip(doc_ids, by_document, strict=True) if s is not None]
-        return Ranking.from_pairs(known, depth)
+        scores = self._embedding.scores(query, doc_ids)
+        known = np.flatnonzero(~np.isnan(scores))
+        return Ranking.of([doc_ids[number] for number in known], scores[known], depth)
 
     def filtered(self, filters: Mapping[str, str]) -> DenseEngine:
         """Return an engine that also requires these field values."""

@@ -89,7 +89,7 @@ def _delimiter(lines: list[str]) -> str:
 
 def _are_names(row: Sequence[str]) -> bool:
     names = [cell.strip() for cell in row]
-    if not names[0]:  # that of the rows' numbers, as pandas writes them
+    if len(names) > 2 and not names[0]:  # that of the rows' numbers, as pandas writes them
         del names[0]
     return all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
 

@@ -56,18 +56,20 @@ class StoredEmbedding:
         """Return the inner products (rows,) of stored rows with a query's vector (H,)."""
         return inner_products(rows, query)
 
-    def scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
-        """Score each document's segments (n,), in the order of their cosines; None for one without.
+    def scores(self, query: str, doc_ids: Sequence[str]) -> Float32s:
+        """Return the scores (n,) of documents, in the order of cosines; NaN without vectors.
 
-        These are the scores of the model, of which those that it clips to 0 or 1 keep their order.
+        They are the model's score of the nearest segment; those that are clipped to 0 or 1
+        otherwise keep their order.
         """
-        vector, scale = self.embed(query), self._scorer.checkpoint.scale
-        return [
-            scale.ranking_similarities(np.einsum("nh,h->n", dequantize_vectors(rows), vector))
+        vector = self.embed(query)
+        cosines = [
+            np.einsum("nh,h->n", dequantize_vectors(rows), vector).max()
             if rows and len(rows["spans"])
-            else None
+            else np.nan
             for rows in self.vectors.rows(doc_ids)
         ]
+        return self._scorer.checkpoint.scale.ranking_similarities(np.array(cosines, np.float32))
 
     def _cut(self, query: str) -> tuple[str, int]:
         """Return what the model reads of a query, and the number of the other tokens."""
