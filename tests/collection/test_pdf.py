@@ -203,6 +203,21 @@ def test_pages_without_text(
     assert notes == {f"page of a PDF without text{note}": 2}
 
 
+@pytest.mark.parametrize("most", [30_000_000, 500_000])
+def test_the_resolution_of_a_picture_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """That of large pages is lower, so that their pictures are not too large."""
+    script = READ.replace("print(sys.argv[-1],", "print(sys.argv[4], width.decode(),")
+    fake_tesseract(tmp_path, monkeypatch, script)
+    monkeypatch.setattr(ocr, "MOST_PIXELS", most)
+    (tmp_path / "files").mkdir()
+    text, _ = read(tmp_path / "files", pdf(SCAN))
+    dots, width = map(int, text.split()[:2])
+    assert width == pytest.approx(612 / 72 * dots, abs=5)  # dots are rounded
+    assert (dots == ocr.DOTS_PER_INCH) == (most == 30_000_000)
+
+
 def test_the_time_for_a_file_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages that are left then are noted."""
     fake_tesseract(tmp_path, monkeypatch, READ)

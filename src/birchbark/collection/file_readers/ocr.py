@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from functools import cache
@@ -45,10 +46,12 @@ class Ocr:
             return ""
         from pypdfium2 import PdfiumError
 
-        command = [program, "-", "-", "--dpi", str(DOTS_PER_INCH), *_languages(program)]
+        dots = _dots_per_inch(page)
+        command = [program, "-", "-", "--dpi", str(round(dots)), *_languages(program)]
         try:
+            picture = _picture(page, dots / POINTS_PER_INCH)
             done = subprocess.run(
-                command, input=_picture(page), capture_output=True, timeout=seconds, check=False
+                command, input=picture, capture_output=True, timeout=seconds, check=False
             )
         except (subprocess.TimeoutExpired, OSError, PdfiumError):
             done = None
@@ -73,10 +76,14 @@ def _languages(program: str) -> list[str]:
     return ["-l", "+".join(names)] if 0 < len(names) <= MOST_LANGUAGES else []
 
 
-def _picture(page: PdfPage) -> bytes:
-    """Return a picture of the page in grey, as PGM."""
+def _dots_per_inch(page: PdfPage) -> float:
+    """Return the resolution of a page's picture: DOTS_PER_INCH, or what MOST_PIXELS allow."""
     width, height = page.get_size()
-    dots = DOTS_PER_INCH / POINTS_PER_INCH
-    dots = min(dots, (MOST_PIXELS / max(width * height, 1)) ** 0.5)
-    pixels = page.render(scale=dots, grayscale=True).to_numpy()  # (height, width[, 1]) uint8
+    most = math.sqrt(MOST_PIXELS / max(width * height, 1))  # dots per point
+    return min(DOTS_PER_INCH, most * POINTS_PER_INCH)
+
+
+def _picture(page: PdfPage, scale: float) -> bytes:
+    """Return a picture of the page in grey, as PGM. scale: dots per point."""
+    pixels = page.render(scale=scale, grayscale=True).to_numpy()  # (height, width[, 1]) uint8
     return b"P5 %d %d 255\n%b" % (pixels.shape[1], pixels.shape[0], pixels.tobytes())
