@@ -49,15 +49,19 @@ class Choice:
     """A choice among the paragraphs of `texts`, with the table that it is recorded in."""
 
     def __init__(
-        self, texts: Sequence[str], token_budget: int = 100, embedding_budget: int = 100
+        self,
+        texts: Sequence[str],
+        token_budget: int = 100,
+        embedding_budget: int = 100,
+        query: str = QUERY,
     ) -> None:
         store = Texts(*texts)
         main, embedding = (
-            QueryScoring(DocumentReader(store, WordScorer(n), paragraphs, Limit()), QUERY)
+            QueryScoring(DocumentReader(store, WordScorer(n), paragraphs, Limit()), query)
             for n in (token_budget, embedding_budget)
         )
         self.table = table_of(store)
-        self.choice = SegmentChoice(QUERY, TermIndex(store), main, embedding)
+        self.choice = SegmentChoice(query, TermIndex(store), main, embedding)
 
     def read(self, count: int | None, positions: Sequence[int] = (0,)) -> list[SelectedSegments]:
         ready = self.choice.to_read(self.table, positions, count, FOREVER)
@@ -116,6 +120,28 @@ def test_segments_are_chosen_by_the_embedding(
     ]
     (snippet,) = chosen.choice.snippets(chosen.table, [0])
     assert (snippet.segment if snippet else None) == (segments[order[0]] if segments else None)
+
+
+@pytest.mark.parametrize(
+    ("query", "count", "expected"),
+    [
+        ("what is iron", 2, ["bees dance", "iron stone"]),  # the last one is replaced
+        ("iron", 3, ["bees dance", "stone canoe", "iron stone"]),
+        ("stone", 2, ["bees dance", "stone canoe"]),  # which has the word
+        ("iron bark", 2, ["bees dance", "stone canoe"]),
+        ("bark", 2, ["bees dance", "stone canoe"]),  # nowhere
+        ("iron", 4, ["bees dance", "stone canoe", "birch", "iron stone"]),
+        ("iron", None, ["bees dance", "stone canoe", "birch", "iron stone"]),
+    ],
+)
+def test_the_only_word_of_a_query_is_read(
+    query: str, count: int | None, expected: list[str]
+) -> None:
+    """Vectors may prefer segments without it."""
+    choice = Choice(["birch\n\nstone canoe\n\niron stone\n\nbees dance"], query=query)
+    choice.table.add_embedding_of_all(0, np.array([0.2, 0.5, 0.1, 0.9], np.float32))
+    (selected,) = choice.read(count)
+    assert best(selected) == expected
 
 
 @given(text=DOCUMENT, embedded=st.integers(1, 4), count=st.integers(1, 5), data=st.data())

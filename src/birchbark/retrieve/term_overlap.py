@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from threading import Lock
 
@@ -91,6 +91,11 @@ class TermOverlap:
     def __init__(self, index: TermIndex, weights: Mapping[str, float]) -> None:
         """weights: term of the query → its idf."""
         self._index, self._weights = index, dict(weights)
+
+    @property
+    def terms(self) -> Collection[str]:
+        """The terms of the query that count."""
+        return self._weights.keys()
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the score (n,) of each text, 0 or more."""

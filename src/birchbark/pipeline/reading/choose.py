@@ -139,8 +139,26 @@ class SegmentChoice:
             chosen |= {position: best[:segments] for position, best in partly.items()}
         rest = [i for i in positions if i not in chosen]
         chosen |= self._choose(table, self._main, rest, segments, deadline)
+        if segments is not None and len(self._overlap.terms) == 1:
+            for position in positions:
+                if len(chosen.get(position, ())) == segments:
+                    self._include_word(table.doc_ids[position], chosen[position])
         ready = {position: chosen[position] for position in positions if position in chosen}
         return self._select(table, self._main, ready, segments, deadline)
+
+    def _include_word(self, doc_id: str, chosen: list[Segment]) -> None:
+        """Replace the last of the chosen segments by one with the query's only word if none has it.
+
+        Who searches for a single word looks for the places where it is, which vectors may miss.
+        """
+        if self._overlap.scores([segment.text for segment in chosen]).any():
+            return
+        ((document, segments),) = self._main.segments([doc_id])
+        if not any(self._overlap.rough_scores([document.contents])):
+            return
+        scores = self._overlap.scores([segment.text for segment in segments])
+        if scores.any():
+            chosen[-1] = segments[int(scores.argmax())]
 
     def snippets(self, table: Candidates, positions: Sequence[int]) -> list[Snippet | None]:
         """Return each document's best segment by the embedding; None if it has read nothing."""
