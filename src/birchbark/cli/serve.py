@@ -302,10 +302,9 @@ def _is_loopback(host: str) -> bool:
 
 def _read_key(path: Path | None) -> str | None:
     try:
-        stored = path.read_text("utf-8", "replace").strip() if path else None
+        key = path.read_text("utf-8", "replace").strip() if path else os.environ.get(KEY_VARIABLE)
     except OSError as error:
         raise InputError(f"the key cannot be read: {error.strerror}", where=str(path)) from None
-    key = os.environ.get(KEY_VARIABLE) if path is None else stored
     if path is not None and not key:
         raise InputError("contains no key", where=str(path))
     if key and not (key.isascii() and key.isprintable() and " " not in key):
