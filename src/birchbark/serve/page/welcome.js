@@ -3,7 +3,6 @@
 import { byId, element } from "./dom.js";
 import { modelName } from "./status.js";
 
-
 // about: the service's settings, from /about. rankers: what ranks, in words.
 export function welcome(about, rankers) {
   byId("collection").textContent = about.name;
