@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from birchbark.combine.interpolate import Interpolation
 from birchbark.deadline import Deadline
-from birchbark.pipeline.reading import stretches
+from birchbark.pipeline.reading import choose, stretches
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.choose import SegmentChoice, SelectedSegments
 from birchbark.pipeline.reading.document_reader import DocumentReader, RankerReaders
@@ -142,6 +142,18 @@ def test_the_only_word_of_a_query_is_read(
     choice.table.add_embedding_of_all(0, np.array([0.2, 0.5, 0.1, 0.9], np.float32))
     (selected,) = choice.read(count)
     assert best(selected) == expected
+
+
+@pytest.mark.parametrize(("longest", "last"), [(42, "iron stone"), (41, "stone canoe")])
+def test_a_word_is_not_looked_for_in_long_documents_under_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, longest: int, last: str
+) -> None:
+    """Of a document of 42 characters here, the time would not suffice to analyze all words."""
+    monkeypatch.setattr(choose, "WHOLE_DOCUMENT", longest)
+    choice = Choice(["birch\n\nstone canoe\n\niron stone\n\nbees dance"], query="iron")
+    choice.table.add_embedding_of_all(0, np.array([0.2, 0.5, 0.1, 0.9], np.float32))
+    ((_, selected),) = choice.choice.to_read(choice.table, [0], 2, Deadline(60))
+    assert best(selected) == ["bees dance", last]
 
 
 @given(text=DOCUMENT, embedded=st.integers(1, 4), count=st.integers(1, 5), data=st.data())

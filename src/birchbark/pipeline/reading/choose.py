@@ -21,7 +21,7 @@ from birchbark.pipeline.reading.candidates import UNKNOWN, Candidates
 from birchbark.pipeline.reading.document_reader import BATCH_SIZE, EncodedDocument
 from birchbark.pipeline.reading.query_scoring import QueryScoring
 from birchbark.pipeline.reading.stretches import SplitForQuery
-from birchbark.records import Float32s, Segment, best_first
+from birchbark.records import Document, Float32s, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.split_long import Encoded
 
@@ -43,6 +43,28 @@ class SelectedSegments:
     encoded: EncodedDocument
     order: tuple[int, ...]
     chosen: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyWord:
+    """The only word of a query. longest: characters of a document in which it is looked for."""
+
+    overlap: TermOverlap
+    longest: int
+
+    def missing_from(
+        self, chosen: Sequence[Segment], document: Document, segments: Sequence[Segment]
+    ) -> Segment | None:
+        """Return the document's first segment with the word; None without, or if it is chosen."""
+        text = document.contents
+        if len(text) > self.longest or any(map(self._is_in, chosen)):
+            return None
+        if not any(self.overlap.rough_scores([text])):
+            return None
+        return next(filter(self._is_in, segments), None)
+
+    def _is_in(self, segment: Segment) -> bool:
+        return bool(self.overlap.scores([segment.text]).any())
 
 
 class SegmentChoice:
@@ -133,32 +155,24 @@ class SegmentChoice:
 
         segments: how many of each document; None to read all of them, the best ones first.
         """
-        chosen = _best(self._embedding, table, table.embedded, positions, segments)
+        word = self._only_word(deadline)
+        chosen = _best(self._embedding, table, table.embedded, positions, segments, word)
         if segments is not None:
             partly = {i: best for i in positions if (best := table.chosen[i]) is not None}
             chosen |= {position: best[:segments] for position, best in partly.items()}
         rest = [i for i in positions if i not in chosen]
         chosen |= self._choose(table, self._main, rest, segments, deadline)
-        if segments is not None and len(self._overlap.terms) == 1:
-            for position in positions:
-                if len(chosen.get(position, ())) == segments:
-                    self._include_word(table.doc_ids[position], chosen[position])
         ready = {position: chosen[position] for position in positions if position in chosen}
         return self._select(table, self._main, ready, segments, deadline)
 
-    def _include_word(self, doc_id: str, chosen: list[Segment]) -> None:
-        """Replace the last of the chosen segments by one with the query's only word if none has it.
+    def _only_word(self, deadline: Deadline) -> _OnlyWord | None:
+        """Return the only word of the query, to include a segment with it; None for several.
 
         Who searches for a single word looks for the places where it is, which vectors may miss.
         """
-        if self._overlap.scores([segment.text for segment in chosen]).any():
-            return
-        ((document, segments),) = self._main.segments([doc_id])
-        if not any(self._overlap.rough_scores([document.contents])):
-            return
-        scores = self._overlap.scores([segment.text for segment in segments])
-        if scores.any():
-            chosen[-1] = segments[int(scores.argmax())]
+        if len(self._overlap.terms) != 1:
+            return None
+        return _OnlyWord(self._overlap, WHOLE_DOCUMENT if deadline.exists else sys.maxsize)
 
     def snippets(self, table: Candidates, positions: Sequence[int]) -> list[Snippet | None]:
         """Return each document's best segment by the embedding; None if it has read nothing."""
@@ -206,7 +220,8 @@ class SegmentChoice:
         deadline, and as many of the first of the others as SPLITTING_SHARE of the time allows.
         """
         everything = count is None and deadline.exists
-        chosen = {} if everything else _best(self._static, table, table.static, positions, count)
+        word, known = self._only_word(deadline), table.static
+        chosen = {} if everything else _best(self._static, table, known, positions, count, word)
         others = [i for i in positions if i not in chosen]
         part = deadline.part(SPLITTING_SHARE)
         split = self._split(table, scoring, others, part, whole=count is None)
@@ -271,16 +286,20 @@ def _best(
     known: Sequence[Float32s | None],
     positions: Sequence[int],
     count: int | None,
+    word: _OnlyWord | None = None,
 ) -> dict[int, list[Segment]]:
     """Return the `count` best segments of the documents of which `scoring` has read all segments.
 
-    Best first. known: the scores (segments,) of each document of the table, or None.
+    Best first. known: the scores (segments,) of each document of the table, or None. word: of which
+    a segment takes the last place if none of the others has it.
     """
     scores = {i: of_document for i in positions if (of_document := known[i]) is not None}
     if not scores or not scoring:
         return {}
     split = scoring.segments([table.doc_ids[i] for i in scores])
-    return {
-        position: [segments[i] for i in best_first(of_document, count)]
-        for (position, of_document), (_, segments) in zip(scores.items(), split, strict=True)
-    }
+    best = {}
+    for (position, of_document), (document, segments) in zip(scores.items(), split, strict=True):
+        chosen = best[position] = [segments[i] for i in best_first(of_document, count)]
+        if word and chosen and len(chosen) < len(segments):
+            chosen[-1] = word.missing_from(chosen, document, segments) or chosen[-1]
+    return best
