@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,9 @@ from birchbark.pipeline.rank_texts import rank
 from birchbark.pipeline.searcher import Searcher
 from birchbark.score.load_scorer import load_scorer
 from conftest import DOCUMENTS, write_bert
+
+# Some clients leave connections to the garbage collector, which warns about them at any time.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 QUERY = "birch river"
 TEXTS = [document.contents for document in DOCUMENTS]
@@ -43,12 +45,10 @@ def expected(address: str, bert: Path) -> list[tuple[int, float]]:
 
 
 @pytest.fixture(autouse=True)
-def ignore_unclosed_connections() -> Iterator[None]:
-    """Some clients leave connections to the garbage collector, which warns about them."""
+def collect_unclosed_connections() -> Iterator[None]:
+    """Connections that a client left are collected while their warnings are ignored."""
     yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    gc.collect()
 
 
 def test_coheres_client(address: str, expected: list[tuple[int, float]]) -> None:
