@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
-from select import select
 from time import process_time
+from weakref import finalize
 
 from birchbark.systems import fcntl, resource
 
 SECRETS = ("BIRCHBARK_API_KEY", "HF_TOKEN")  # variables that no such process inherits
 PACKAGES = Path(__file__).parents[1]  # where birchbark is
+HAS_SIGIO = sys.platform == "linux" and fcntl is not None  # for pipes; macOS has it for terminals
 
 
 def start_limited(module: str, memory: int, seconds: int, stderr: int) -> subprocess.Popen[bytes]:
     """Start a module of birchbark as a process; it and what it starts are a group of their own.
 
-    memory, seconds: the arguments of the process, which limits itself by them. stderr: see Popen.
-    Raises OSError.
+    memory, seconds: its limits, which it asks for by `given_limits` and sets itself. stderr: see
+    Popen. Raises OSError.
     """
     paths = filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH")))
     inherited = {name: text for name, text in os.environ.items() if name not in SECRETS}
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(memory), str(seconds)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        # numpy's library reserves memory for each thread that it may start
-        env={**inherited, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,
-    )
+    inherited_end, kept_end = os.pipe()
+    handles = (inherited_end,) if HAS_SIGIO else ()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *map(str, (memory, seconds, *handles))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            # numpy's library reserves memory for each thread that it may start
+            env={**inherited, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+            pass_fds=handles,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(kept_end)
+        raise
+    finally:
+        os.close(inherited_end)
+    finalize(process, os.close, kept_end)
+    return process
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
@@ -56,24 +69,30 @@ def ended_by(code: int, name: str) -> bool:
     return code < 0 and -code == getattr(signal, name, None)
 
 
-@contextmanager
-def ends_with_parent() -> Iterator[None]:
+def given_limits() -> tuple[int, int]:
+    """Return the memory and seconds that `start_limited` has given to this process.
+
+    From then on the process ends together with its parent, where systems can tell it.
+    """
+    memory, seconds, *handles = map(int, sys.argv[1:])
+    for handle in handles:
+        _end_with_parent(handle)
+    return memory, seconds
+
+
+def _end_with_parent(handle: int) -> None:
     """Let this process, and those that it starts, end together with the process that started it.
 
-    Only on Linux, for a process of `start_limited`, while its parent writes nothing: the system
-    then sends SIGIO when the pipe to stdin is closed, also while a library keeps Python from
-    running. The signal of PR_SET_PDEATHSIG would come when the parent's thread ends.
+    handle: of a pipe to which nothing is ever written. The system sends SIGIO when the parent has
+    ended and so closed it, also while a library keeps Python from running. The signal of
+    PR_SET_PDEATHSIG would come when the parent's thread ends.
     """
-    if not (sys.platform == "linux" and resource):
-        yield
-        return
-    flags = fcntl.fcntl(sys.stdin, fcntl.F_GETFL)
-    fcntl.fcntl(sys.stdin, fcntl.F_SETOWN, -os.getpid())  # the whole group
-    fcntl.fcntl(sys.stdin, fcntl.F_SETFL, flags | os.O_ASYNC)
-    if select([sys.stdin], [], [], 0)[0]:  # it has been closed before
+    fcntl.fcntl(handle, fcntl.F_SETOWN, -os.getpid())  # the whole group
+    fcntl.fcntl(handle, fcntl.F_SETFL, fcntl.fcntl(handle, fcntl.F_GETFL) | os.O_ASYNC)
+    state = select.poll()  # select.select refuses handles above 1,023
+    state.register(handle, select.POLLIN)
+    if state.poll(0):  # it has been closed before
         sys.exit()
-    yield
-    fcntl.fcntl(sys.stdin, fcntl.F_SETFL, flags)
 
 
 def limit_memory(size: int) -> None:

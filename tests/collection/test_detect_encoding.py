@@ -81,7 +81,7 @@ OTHER_NOTES = {
     "cp1251": ("Привет", "Привет, мир!", "Как дела?\nХорошо.", "Цена: 500 руб."),
     "koi8-r": ("Привет, мир!",),
     "cp1253": ("Καλημέρα", "Τιμή: 5 ευρώ"),
-    "cp1255": ("שלום",),
+    "cp1255": ("שלום", "קליפת “הלבנה” לבנה…"),
     "cp1256": ("مرحبا",),
     "cp1250": ("Žluťoučký kůň", "Dzień dobry, Łódź"),
     "shift_jis": ("こんにちは", "東京都"),
@@ -119,6 +119,13 @@ def test_a_short_note_is_in_windows_1252(text: str) -> None:
 def test_a_short_note_in_another_script(encoding: str, text: str) -> None:
     """Letters that ASCII lacks follow one another, unlike in Western languages."""
     assert read(text.encode(encoding)) == text
+
+
+def test_the_encoding_of_the_end_of_a_long_file() -> None:
+    """Chardet alone reads 200,000 bytes, which are in ASCII here, and the text would be Western."""
+    words = "The bark of the birch is white.\n" * 10_000
+    text = f"{words}Кора берёзы белая и легко снимается со ствола дерева.\n"
+    assert read(text.encode("cp1251")) == text.rstrip("\n")
 
 
 @pytest.mark.parametrize("symbol", "©°§£–éñ½’")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from birchbark.collection.file_readers import file_types, pandoc
+from birchbark.collection.file_readers import table as table_reader
 from birchbark.collection.file_readers.file_types import OF_SUFFIX, FileType, file_type
 from birchbark.collection.file_readers.pdf import PAGE_BREAK
 from birchbark.collection.files.folder import read_folder
@@ -47,6 +48,9 @@ def read(folder: Path, name: str, contents: str | bytes) -> Document:
         ("a.py", "code"),
         ("a.zip", None),
         ("a.10", "text"),
+        ("0.30-ReleaseNotes.gz", "text"),
+        ("Meeting on 3. May", "text"),
+        ("netrc.example", None),
         ("Apache-2.0", "text"),
         ("README-WIN.Debian", "text"),
         ("COPYING3.LIB", "text"),
@@ -247,6 +251,16 @@ def test_the_delimiter_that_excel_states(tmp_path: Path) -> None:
     assert table(tmp_path, "sep=\t\r\nname\tprice\r\na;b\t12\r\n") == ["name: a;b; price: 12"]
 
 
+def test_commas_of_decimal_numbers_divide_no_cells(tmp_path: Path) -> None:
+    """They may be more than the semicolons, and as many in each row."""
+    assert table(tmp_path, "12:00;21,5;1013,2\n13:00;22,0;1012,9\n") == [
+        "12:00; 21,5; 1013,2",
+        "13:00; 22,0; 1012,9",
+    ]
+    assert table(tmp_path, "a;b\tc\td\n1;2\tx\ty\n") == ["a;b: 1;2; c: x; d: y"]
+    assert table(tmp_path, "a,b;c\n1,2;3\n") == ["a: 1; b;c: 2;3"]
+
+
 def test_an_immense_cell_is_read(tmp_path: Path) -> None:
     """Texts of articles exceed Python's limit; a quotation mark that is not closed is a letter."""
     limit = csv.field_size_limit(131_072)  # the default, which other libraries change
@@ -266,3 +280,65 @@ def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
     """It does not swallow the rows after it."""
     rows = table(tmp_path, 'id\ttext\n1\t"No end\n2\tb\n', "t.tsv")
     assert rows == ['id: 1; text: "No end', "id: 2; text: b"]
+
+
+def test_rows_before_the_names_of_columns(tmp_path: Path) -> None:
+    """A title, the facts of an account and a total neither hide the delimiter nor give names."""
+    assert table(tmp_path, "Report 2020\n\nname;amount\nRent;1.200,50\nFood;80\n") == [
+        "Report 2020",
+        "name: Rent; amount: 1.200,50",
+        "name: Food; amount: 80",
+    ]
+    rows = ["Account;Birch", "day;text;sum", "1 May;Rent;-7,50", "2 May;Food;-3,10", ";;-10,60"]
+    assert table(tmp_path, "\n".join(rows)) == [
+        "Account; Birch",
+        "day: 1 May; text: Rent; sum: -7,50",
+        "day: 2 May; text: Food; sum: -3,10",
+        "sum: -10,60",
+    ]
+
+
+def test_gaps_in_rows_keep_the_names_of_columns(tmp_path: Path) -> None:
+    """Most rows may be narrower than the names; and some semicolons are punctuation."""
+    assert table(tmp_path, "name,a,b\nx,1,\ny,2,\nz,,3\n") == [
+        "name: x; a: 1",
+        "name: y; a: 2",
+        "name: z; b: 3",
+    ]
+    assert table(tmp_path, "note\nbees; ants\nof bark\nof birch\n") == [
+        "note: bees; ants",
+        "note: of bark",
+        "note: of birch",
+    ]
+
+
+def test_sentences_are_no_names_of_columns(tmp_path: Path) -> None:
+    """They would be repeated in each row, at any length."""
+    long = "bark " * 30 + "of birch"
+    for first in ("Bees dance.", "Bees dance to show the others a way", long):
+        assert table(tmp_path, f"{first}\nThey hum.\n") == [first, "They hum."]
+    assert table(tmp_path, f"d1,{long}\nd2,{long}\n") == [f"d1; {long}", f"d2; {long}"]
+
+
+def test_a_question_of_a_survey_leaves_the_other_columns_their_names(tmp_path: Path) -> None:
+    """It is given once, since it is too long to be repeated in each row."""
+    question = "How often " + "very " * 20 + "happy?"
+    rows = f"name,{question},city\nAnn,often,Bonn\nBob,,Rome\nCy,{'no ' * 90},\n"
+    assert table(tmp_path, rows) == [
+        question,
+        "name: Ann; often; city: Bonn",
+        "name: Bob; city: Rome",
+        f"name: Cy; {'no ' * 89}no",
+    ]
+
+
+def test_the_text_of_a_table_with_names_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file could have a name of 100 characters for each of millions of cells."""
+    monkeypatch.setattr(table_reader, "MAX_FILE", 300)
+    (tmp_path / "t.csv").write_text("n" * 100 + ",b\n" + "x,y\n" * 5)
+    intake = Intake()
+    ((_, document),) = read_folder(tmp_path, intake)
+    assert document.text == "\n\n".join(["n" * 100 + ": x; b: y"] * 2)
+    assert dict(intake.notes) == {"table not read after 300 characters, with the columns' names": 1}

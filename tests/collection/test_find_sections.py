@@ -196,6 +196,7 @@ def test_without_the_extra_code_states_nothing(monkeypatch: pytest.MonkeyPatch) 
     ("name", "text", "headings"),
     [
         ("a.md", "# Title\n\nBefore.\n## One\na\n```\n# no\n```\nTwo\n---\nb\n", ["## One", "Two"]),
+        ("a.md", "# Title\n\nBefore.\n\nLonger than its line\n---\na\n", ["Longer than its line"]),
         ("a.md", "# Title\r\n\r\nBefore.\r\n## One\r\na\r\n", ["## One"]),
         ("a.md", "# Title\n\nBefore\n***\nbelow\n\nOne\n===\na\n", ["One"]),
         (

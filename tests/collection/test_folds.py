@@ -28,6 +28,7 @@ def test_lists_and_objects_of_lists(tmp_path: Path) -> None:
         ("7", "not a list of folds.*a JSON list of lists"),
         ('{"s1": {"train_qids": []}}', "not a list of folds"),
         ('[["1", "2"], ["2", "3"]]', "query 2 is in two folds"),
+        ('[["1", "1"], ["2"]]', "query 1 is twice in one fold"),
         ('[["1"], ["2"]]', "judged queries are in no fold: 3"),
         ('[["1", "2", "3"]]', "do not divide the judged queries"),
         ('[["1", "2", "3"], []]', "no judged query in fold 2"),

@@ -54,7 +54,9 @@ def test_the_title_of_front_matter(tmp_path: Path, front: str, title: str) -> No
     "text",
     ["---\na: b\na: c\n---\nx",
      "a: b\n---\n", "---\n\na: never closed\n", "---\nA sentence.\n---\n", "+++\nno toml\n+++\n",
-     "---\n---\nx", "--- \n- a\n---\nx", "+++\na = " + "[" * 5000 + "\n+++\n"],
+     "---\n---\nx", "---\nNote: they dance\nand hum.\n---\n",
+     "---\n\n# Bees\n\nNote: they dance\n\n---\n", "--- \n- a\n---\nx",
+     "+++\na = " + "[" * 5000 + "\n+++\n"],
 )  # fmt: skip
 def test_what_is_no_front_matter_stays(text: str) -> None:
     """It stays line by line."""
@@ -85,11 +87,21 @@ def test_what_is_no_front_matter_stays(text: str) -> None:
         ("k:\n  nested: a", "nested: a"),
         ("# comment\n\nk: 2024-05-01", "2024-05-01"),
         ("'k': yes", "yes"),
+        ('k: [\n"a",\n  "b"\n]', "a, b"),
+        ("k: one\ntwo", "one two"),
     ],
 )
 def test_values_in_yaml(front: str, value: str) -> None:
     """Values are texts: dates, numbers and yes stay as they are written."""
     assert stated(f"{front}\nother: x") == {"k": value, "other": "x"}
+
+
+def test_keys_with_other_characters() -> None:
+    """A colon within a key has no blank after it."""
+    front = "_build: x\nog:title: Bees: a\n@context: y\n$schema: http://z\n'a:b': c"
+    assert stated(front) == {
+        "_build": "x", "og:title": "Bees: a", "@context": "y", "$schema": "http://z", "a:b": "c",
+    }  # fmt: skip
 
 
 def test_values_without_contents_are_no_fields() -> None:
@@ -126,7 +138,8 @@ def test_values_in_toml(tmp_path: Path) -> None:
     [
         ("Birch bark\n==========\n\nA text.", "Birch bark", "A text."),
         ("Birch bark\n---\nA text.", "Birch bark", "A text."),
-        ("First.\n\n  Birch\n ---  \nA text.", "Birch", "First.\n\nA text."),
+        ("  Birch\n ---  \nA text.", "Birch", "A text."),
+        ("First.\n\nBirch\n===\nA text.", "Birch", "First.\n\nA text."),
         ("Birch\n===\n# Later\n", "Birch", "# Later"),
         ("- a\n---\nb", "", "- a\n---\nb"),
         ("a\nb\n---\nc", "", "a\nb\n---\nc"),

@@ -132,11 +132,21 @@ def test_numbers_of_a_spreadsheet(value: object, text: str) -> None:
     assert shown(value) == text
 
 
-def test_a_soft_hyphen_at_the_end_of_a_line_joins_the_word(tmp_path: Path) -> None:
-    """It does so in any text file; elsewhere it stays."""
-    (tmp_path / "a.txt").write_text("infor\u00ad\n  mation, co\u00adop")
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("infor\xad\n  mation, co\xadop\nof birch", "information,\nco\xadop\nof birch"),
+        ("Donau\xad\ndampf\xad \n schiff\xads x\ny", "Donaudampfschiff\xads\n\nx\ny"),
+        ("bir\xad\n\nch\xad", "bir\n\nch\xad"),
+    ],
+)
+def test_a_soft_hyphen_at_the_end_of_a_line_joins_the_word(
+    tmp_path: Path, written: str, text: str
+) -> None:
+    """It does so in any text file, and no line changes its number; elsewhere it stays."""
+    (tmp_path / "a.txt").write_text(written)
     [(_, document)] = read_folder(tmp_path, Intake())
-    assert document.text == "information, co\u00adop"
+    assert document.text == text
 
 
 @pytest.mark.parametrize(

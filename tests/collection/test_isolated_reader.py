@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from birchbark import process_limits
 from birchbark.collection.files import folder, isolated_process, isolated_reader
 from birchbark.collection.files.file_documents import Part
 from birchbark.collection.files.folder import read_folder
@@ -27,6 +28,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
 from birchbark.process_limits import PACKAGES
 from birchbark.records import Document
+from birchbark.systems import allow_open_files
 from office_files import xlsx
 
 # Runs in the process that reads: texts with these words have what no library is known to have.
@@ -382,6 +384,27 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no pipe tells of the parent's end")
+def test_a_process_with_many_open_files_starts_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe that they inherit may then have a number above 1,023."""
+    import fcntl
+
+    allow_open_files()
+    pipe = os.pipe
+
+    def numbered_high() -> tuple[int, ...]:
+        ends = pipe()
+        high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 2_000) for end in ends)
+        for end in ends:
+            os.close(end)
+        return high
+
+    monkeypatch.setattr(process_limits.os, "pipe", numbered_high)
+    assert [d.doc_id for _, d in read_folder(written(tmp_path, a="birch"), Intake())] == ["a.txt"]
 
 
 def test_a_request_that_cannot_be_sent_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,13 @@ def parts(*parts: str, kind: str = "mixed") -> str:
     return f"Content-Type: multipart/{kind}; boundary=cut\n\n{listed}--cut--\n"
 
 
+def test_years_of_three_digits(tmp_path: Path) -> None:
+    """Programs of around 2000 counted from 1900; the date sorts as text."""
+    raw = b"From: ann@example.org\nDate: Tue, 1 Jul 103 10:52:37 +0200\n\nBees."
+    (document,) = read(tmp_path, raw).values()
+    assert document.fields["date"] == "2003-07-01T08:52:37Z"
+
+
 def test_headers_are_fields_and_text(tmp_path: Path) -> None:
     """Names and addresses are searched as text; the date is in UTC, so that it sorts."""
     made = message("Größe der Körbe")
@@ -178,6 +185,23 @@ def test_attachments_are_documents(tmp_path: Path) -> None:
     assert dict(intake.notes) == {
         "attachment of another type not read: .zip": 1,
         "attachment of another type not read: .txt.gz": 1,
+    }
+
+
+def test_a_dot_in_the_name_of_an_attachment_is_no_type(tmp_path: Path) -> None:
+    """The declared type counts if the name tells none, or only a number."""
+    made = message()
+    for name in ("Offer No. 12 from Dr. Smith", "Report v1.2", "Ledger 3.4", "notes.md"):
+        made.add_attachment("a,b\n1,2\n", subtype="csv", filename=name)
+    made.add_attachment(b"A note.", maintype="application", subtype="octet-stream", filename="memo")
+    documents = read(tmp_path, made.as_bytes())
+    assert {doc_id: d.fields["type"] for doc_id, d in documents.items()} == {
+        "a.eml": "email",
+        "a.eml/Offer%20No.%2012%20from%20Dr.%20Smith.csv": "table",
+        "a.eml/Report%20v1.2.csv": "table",
+        "a.eml/Ledger%203.4.csv": "table",
+        "a.eml/notes.md": "markdown",
+        "a.eml/memo": "text",
     }
 
 

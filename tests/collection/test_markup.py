@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from birchbark.collection.parsing.markup import INLINE, heading_starts, page_text, plain_text
+from birchbark.collection.parsing.markup import (
+    INLINE,
+    _read,
+    _Text,
+    heading_starts,
+    page_text,
+    plain_text,
+)
 
 PIECES = st.sampled_from(
     "< > </ <p> <b> </b> <title> </title> <script> </script> <br/> <!-- --> <!DOCTYPE <? ?> & "
@@ -51,10 +58,24 @@ def test_blocks_are_on_separate_lines(tag: str) -> None:
     assert plain_text(f"<table>{row}{row}</table>")[1] == "one 1\n\none 1"
 
 
-@pytest.mark.parametrize("tag", sorted(INLINE))
+@pytest.mark.parametrize("tag", [*sorted(INLINE - {"svg"}), "st1:City", "o:p"])
 def test_inline_tags_leave_words_whole(tag: str) -> None:
     """A word that is half in bold stays one word."""
     assert plain_text(f"birch<{tag}>bark</{tag}>s and <{tag}>x</{tag}>")[1] == "birchbarks and x"
+
+
+def test_formulas_and_pictures_stay_in_their_sentence() -> None:
+    """Numbers one above the other are not one number; the source of a formula is left out."""
+    half = "<mfrac><mn>1</mn><mn>2</mn></mfrac>"
+    source = '<annotation encoding="application/x-tex">\\frac{1}{2}</annotation>'
+    markup = f"Add <math><semantics>{half}{source}</semantics></math> spoon <img/> of bark"
+    assert plain_text(f"<p>{markup}.</p>")[1] == "Add 1 2 spoon of bark."
+
+
+def test_annotations_are_sources_of_formulas_alone() -> None:
+    """Elsewhere they are text, and one that is not closed ends with its formula."""
+    assert plain_text("<annotation>Ann</annotation><p>a</p><annotation-xml>b")[1] == "Ann\n\na\n\nb"
+    assert plain_text("<p>If <math>x<annotation>\\x</math> is 1</p><p>y")[1] == "If x is 1\n\ny"
 
 
 @pytest.mark.parametrize("tag", ["script", "style", "template", "noscript"])
@@ -73,9 +94,24 @@ def test_the_title_is_no_part_of_the_text() -> None:
 
 
 def test_titles_of_svg_elements_are_not_the_title() -> None:
-    """An icon in the page has a <title>, too."""
-    markup = "<title>Page</title><svg><title>Icon</title></svg>text"
-    assert plain_text(markup)[0] == "Page"
+    """An icon in the page has a <title>, too, which comes first or alone."""
+    icon = "<svg><g><title>Icon</title></g></svg>text"
+    assert plain_text(f"<title>Page</title>{icon}")[0] == "Page"
+    assert plain_text(f"{icon}<title>Page</title>")[0] == "Page"
+    assert plain_text(icon) == ("", "Icon text")
+
+
+@pytest.mark.parametrize("tag", ["path", "clipPath", "linearGradient", "symbol", "text"])
+def test_drawings_stay_in_their_sentence(tag: str) -> None:
+    """Their titles and labels are words of their own."""
+    icon = f"<svg><{tag}><title>Save</title></{tag}><g><{tag}/></g><text>icon</text></svg>"
+    assert plain_text(f"<p>Press{icon}to s<svg/>ave.</p>a")[1] == "Press Save icon to save.\n\na"
+
+
+def test_cells_of_workbooks_in_xml_are_apart() -> None:
+    """Prefixes other than those of Office's web pages are not inline."""
+    cells = "<ss:Cell><ss:Data>Alpha</ss:Data></ss:Cell><ss:Cell><ss:Data>Beta</ss:Data></ss:Cell>"
+    assert plain_text(f"<ss:Row>{cells}</ss:Row>")[1] == "Alpha\n\nBeta"
 
 
 def test_entities_comments_and_attributes() -> None:
@@ -157,6 +193,8 @@ OTHER = (
     "]]>",
     "-->",
     '<a b="x"\'',
+    '<a b="">"',
+    '<a b="x"">',
 )
 
 
@@ -164,7 +202,7 @@ OTHER = (
 def test_floods_end_soon(flood: str) -> None:
     """Their length squared would be minutes; what comes before them is read."""
     for read in (plain_text, page_text):
-        assert read(f"<p>before</p>{flood * 200_000}")[1].startswith("before")
+        assert read(f"<p>before</p>{flood * 100_000}")[1].startswith("before")
 
 
 def test_less_than_signs_are_text() -> None:
@@ -172,6 +210,13 @@ def test_less_than_signs_are_text() -> None:
     markup = "<p>if a < b</p><script>if (a<b) x('<p>')</script><img alt='a<b'>c <!-- <b> < --> d<"
     assert plain_text(markup)[1] == "if a < b\n\nc d<"
     assert plain_text("<p title=\"it's < that\">x</p><p don't>y</p>")[1] == "x\n\ny"
+
+
+@pytest.mark.parametrize("tag", ['<a href="x.html"">', '<p class="a"">', "<b id='a''>"])
+def test_a_stray_quotation_mark_ends_no_tag(tag: str) -> None:
+    """The text after it, which may have such marks as well, is text."""
+    markup = f'{tag}It "is" Ann\'s, Bob\'s "or</p><p>5\' 3"</p>'
+    assert plain_text(markup)[1] == 'It "is" Ann\'s, Bob\'s "or\n\n5\' 3"'
 
 
 def headings(text: str, starts: list[int]) -> list[str]:
@@ -190,6 +235,12 @@ def test_headings_begin_where_their_text_does() -> None:
     title, plain = plain_text("<title>T</title><h1>One</h1>a<h2>Two</h2>b")
     assert headings(plain, heading_starts("<h1>One</h1>a<h2>Two</h2>b", plain)) == ["One", "Two"]
     assert title == "T"
+
+
+def test_a_heading_ends_once() -> None:
+    """Further end tags close nothing, and take no time."""
+    parser = _read(_Text(), "<h1>Bees</h1>" + "</h2>x" * 3)
+    assert ["".join(parser.body[part]) for part in parser.headings] == ["Bees"]
 
 
 @given(st.lists(st.sampled_from(["<h2>", "</h2>", "<p>", "bees", " ", "<li>", "dance", "<nav>"])))

@@ -17,6 +17,7 @@ from birchbark.collection.file_readers.office import (
 )
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
+from office_files import OPEN
 
 pypandoc = pytest.importorskip("pypandoc")
 
@@ -177,8 +178,9 @@ def test_marks_of_footnotes_are_not_glued_to_words(tmp_path: Path, to: str) -> N
     [
         ("docx", "---\ntitle: Meta\n---\n# Uses\nx", "Meta", "Uses\n\nx"),
         ("odt", "---\ntitle: Meta\n---\n# Uses\nx", "Meta", "Meta\n\nUses\n\nx"),
-        ("docx", "First.\n\n## Uses *of* it\nx", "Uses of it", "First.\n\nx"),
-        ("odt", "First.\n\n## Uses *of* it\nx", "Uses of it", "First.\n\nx"),
+        ("docx", "First.\n\n# Uses *of* it\nx", "Uses of it", "First.\n\nx"),
+        ("odt", "First.\n\n# Uses *of* it\nx", "Uses of it", "First.\n\nx"),
+        ("docx", "First.\n\n## Links\nx", "", "First.\n\nLinks\n\nx"),
         ("ipynb", "## Uses\nx", "Uses", "x"),
         ("docx", "no heading", "", "no heading"),
         ("docx", "---\nauthor: Ann\ndate: May\nabstract: In short.\n---\nx", "",
@@ -186,7 +188,7 @@ def test_marks_of_footnotes_are_not_glued_to_words(tmp_path: Path, to: str) -> N
     ],
 )  # fmt: skip
 def test_titles(tmp_path: Path, to: str, markdown: str, title: str, text: str) -> None:
-    """The properties give the title, or else the first heading, which then leaves the text."""
+    """The properties give the title, or else a heading, which then leaves the text."""
     found = read(tmp_path, f"a.{to}", converted(tmp_path, markdown, to, "-s"))
     assert found == (title, text, {})
 
@@ -200,7 +202,28 @@ def test_what_an_odt_has_beside_its_paragraphs() -> None:
         "styles.xml": "<style:header><text:p>Sons</text:p></style:header><style:footer><text:p>Page"
         " <text:page-number>1</text:page-number></text:p></style:footer>",
     }
-    assert text_pandoc_omits(parts, "a\n\na caption") == "box\nA remark\nSons\nPage"
+    assert of_odt(parts, "a\n\na caption") == "box\nA remark\nSons\nPage"
+
+
+def test_the_boxes_of_an_odt_are_whole() -> None:
+    """Spans, spaces and tabs cut nothing, words come twice, and boxes have boxes and comments."""
+    remark = "<office:annotation><text:p>why?</text:p></office:annotation>"
+    inner = "<draw:text-box><text:p>inner</text:p></draw:text-box>"
+    word = "<text:span>bark</text:span>"
+    line = f"of<text:s/>{word}<text:tab/>and{remark} {word}{inner}, once"
+    content = f"<text:p>a<draw:text-box><text:p>{line}</text:p><text:p>end</text:p></draw:text-box>"
+    found = of_odt({"content.xml": f"{content} b</text:p>"}, "a b")
+    assert found == "why?\ninner\nof bark and bark, once\nend"
+    box = "<draw:text-box><text:p>in a cell</text:p></draw:text-box>"
+    row = f"<table:table-row><table:table-cell>{box}</table:table-cell></table:table-row>"
+    assert of_odt({"content.xml": row}, "") == "in a cell"
+    assert text_pandoc_omits({"content.xml": "<damaged>"}, "a") == ""
+
+
+def of_odt(parts: dict[str, str], text: str) -> str:
+    """Return what pandoc omits of parts, which are given without their outermost element."""
+    names = f'{OPEN} xmlns:style="urn:style" xmlns:dc="urn:dc"'
+    return text_pandoc_omits({n: f"<all {names}>{xml}</all>" for n, xml in parts.items()}, text)
 
 
 def test_too_much_xml_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:

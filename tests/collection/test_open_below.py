@@ -122,6 +122,21 @@ def test_errors_name_the_file(folder: Path) -> None:
         source.open("sub/a.txt/c")
 
 
+@pytest.mark.parametrize(
+    ("folders", "problem"),
+    [
+        (("a/notes", "b/notes"), "two folders have the same name"),
+        (("a/notes", "b", "a"), "one folder is in another"),
+    ],
+)
+def test_folders_that_cannot_be_one_source(folders: tuple[str, ...], problem: str) -> None:
+    """They are refused at once; a single one may be anything."""
+    with pytest.raises(InputError, match=problem):
+        FolderSource(folders)
+    assert FolderSource(("a/notes", "b")).locate("notes/c.txt") == (Path("a/notes"), Path("c.txt"))
+    assert FolderSource(("",)).locate("a/b.txt") == (Path(), Path("a/b.txt"))
+
+
 def test_nothing_else_is_read_while_names_are_swapped(folder: Path) -> None:
     """Ten thousand times, a file or its folder may be replaced by a link while it is opened."""
     (folder / "spare").mkdir()

@@ -19,6 +19,7 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.records import Query
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
 from pyarrow import parquet  # noqa: E402
@@ -65,7 +66,7 @@ def test_all_files_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_types_that_json_lacks(tmp_path: Path) -> None:
-    """Nanoseconds, decimals, and dates in lists; a folder may be called like a file."""
+    """Nanoseconds, in lists too, decimals, and dates; a folder may be called like a file."""
     table = pyarrow.table(
         {
             "id": ["a"],
@@ -73,6 +74,10 @@ def test_types_that_json_lacks(tmp_path: Path) -> None:
             "at": pyarrow.array([1_700_000_000_123_456_789], pyarrow.timestamp("ns")),
             "price": [Decimal("1.50")],
             "days": [[date(2024, 5, 6)]],
+            "seen": pyarrow.array(
+                [[1_700_000_000_123_456_789]], pyarrow.list_(pyarrow.timestamp("ns"))
+            ),
+            "hour": pyarrow.array([12_345_678_901], pyarrow.time64("ns")),
         }
     )
     (tmp_path / "x.parquet").mkdir()
@@ -81,6 +86,8 @@ def test_types_that_json_lacks(tmp_path: Path) -> None:
     assert document.fields["at"] == "2023-11-14T22:13:20.123456"
     assert document.fields["price"] == "1.50"
     assert document.fields["days"] == '["2024-05-06"]'
+    assert document.fields["seen"] == '["2023-11-14T22:13:20.123456"]'
+    assert document.fields["hour"] == "00:00:12.345678"
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
@@ -116,6 +123,69 @@ def test_damaged_files(tmp_path: Path, raw: bytes | None) -> None:
     path.write_bytes(path.read_bytes()[:-20] if raw is None else raw)
     with pytest.raises(InputError, match=r"docs\.parquet: damaged Parquet"):
         list(read_collection(path))
+
+
+def test_dates_that_python_lacks(tmp_path: Path) -> None:
+    """Those beyond the year 9999 are refused; the column is named."""
+    at = pyarrow.array([10**12], pyarrow.timestamp("s"))
+    table = pyarrow.table({"id": ["a"], "text": ["x"], "at": at})
+    parquet.write_table(table, tmp_path / "docs.parquet")
+    with pytest.raises(InputError, match=r"docs\.parquet: column at cannot be read: date value"):
+        list(read_collection(tmp_path / "docs.parquet"))
+
+
+def test_missing_files_and_names_in_capitals(tmp_path: Path) -> None:
+    """A file that is not there is told; .PARQUET is Parquet, alone and in a folder."""
+    with pytest.raises(InputError, match=r"none\.parquet: no such file"):
+        read_qrels(tmp_path / "none.parquet")
+    path = write(tmp_path / "queries" / "Q.PARQUET", [{"id": "1", "text": "bees"}])
+    assert read_queries(path) == read_queries(path.parent) == [Query("1", "bees")]
+
+
+def test_weighted_terms_of_queries(tmp_path: Path) -> None:
+    """Columns of structs have the terms of all rows; some cells are empty."""
+    rows = [
+        {"id": "1", "text": "bees", "vector": {"bee": 1.5}},
+        {"id": "2", "text": "ants", "vector": {"ant": 0.5}},
+        {"id": "3", "text": "birch", "vector": None},
+    ]
+    path = write(tmp_path / "q.parquet", rows)
+    weights = [{"bee": 1.5}, {"ant": 0.5}, None]
+    assert [query.weights for query in read_queries(path)] == weights
+    kind = pyarrow.map_(pyarrow.string(), pyarrow.float64())
+    vectors = pyarrow.array([w and list(w.items()) for w in weights], kind)
+    table = pyarrow.table({"id": ["1", "2", "3"], "text": ["a", "b", "c"], "vector": vectors})
+    parquet.write_table(table, path)
+    assert [query.weights for query in read_queries(path)] == weights
+
+
+def test_maps_are_objects(tmp_path: Path) -> None:
+    """With keys of any type but structs and lists, and also inside lists and structs."""
+    of_structs = pyarrow.struct([("x", pyarrow.int64())])
+    long_keys = pyarrow.map_(pyarrow.large_string(), pyarrow.float64())
+    table = pyarrow.table(
+        {
+            "id": ["1"],
+            "text": ["bees"],
+            "vector": pyarrow.array([[("bee", 1.5)]], long_keys),
+            "numbered": pyarrow.array(
+                [[(1, "one")]], pyarrow.map_(pyarrow.int64(), pyarrow.string())
+            ),
+            "many": pyarrow.array([[[("a", 0.5)], [("b", 2.0)]]], pyarrow.list_(long_keys)),
+            "odd": pyarrow.array([[({"x": 1}, 2)]], pyarrow.map_(of_structs, pyarrow.int64())),
+            "none": pyarrow.array([[]], long_keys),
+            "inner": pyarrow.array([{"of": [("c", 3.0)]}], pyarrow.struct([("of", long_keys)])),
+        }
+    )
+    parquet.write_table(table, tmp_path / "q.parquet")
+    (query,) = read_queries(tmp_path / "q.parquet")
+    assert query.weights == {"bee": 1.5}
+    (document,) = read_collection(tmp_path / "q.parquet")
+    assert document.fields["numbered"] == '{"1": "one"}'
+    assert document.fields["many"] == '[{"a": 0.5}, {"b": 2.0}]'
+    assert document.fields["odd"] == '[[{"x": 1}, 2]]'
+    assert document.fields["none"] == "{}"
+    assert document.fields["inner"] == '{"of": {"c": 3.0}}'
 
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from birchbark.collection.file_readers.file import stated_title
 from birchbark.collection.files.folder import read_folder
 from birchbark.collection.parsing.intake import Intake
 
@@ -59,10 +60,46 @@ def test_a_note_in_windows_1252_without_suffix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"a\0b", b"\x7fELF", b"\x01birch", b"\xc2\x80", b"\xef\xf0\xe8\xe2\xe5\xf2"]
+    ("encoding", "line"),
+    [
+        ("gb18030", "人人生而自由,在尊严和权利上一律平等。"),
+        ("big5", "人人生而自由,在尊嚴和權利上一律平等。"),
+        ("euc_jp", "白樺の樹皮は白く、簡単に剥がれる。"),
+        ("shift_jis", "白樺の樹皮は白く、簡単に剥がれる。"),
+        ("euc_kr", "자작나무 껍질은 줄기에서 쉽게 벗겨진다."),
+    ],
 )
+@pytest.mark.parametrize("begin", ["", "a"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_no_character_is_cut_where_the_beginning_ends(
+    tmp_path: Path, encoding: str, line: str, begin: str, end: str
+) -> None:
+    """Whether it is text does not depend on where characters of several bytes begin."""
+    text = begin + (line + end) * 400
+    assert read(tmp_path, "notes", text.encode(encoding)) == text.rstrip("\n")
+
+
+def test_bytes_that_are_control_characters_in_utf_8_alone(tmp_path: Path) -> None:
+    """In Shift_JIS, the second byte of one character and the first of the next may look so."""
+    text = "白樺の樹皮は青い板の下にある。"
+    assert b"\xc2\x82" in text.encode("shift_jis")
+    assert read(tmp_path, "notes", text.encode("shift_jis")) == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "cp1251", "koi8-r"])
+def test_a_text_without_suffix_in_other_encodings(tmp_path: Path, encoding: str) -> None:
+    """With a byte order mark, or detected as for files with a suffix."""
+    text = "Кора берёзы белая и легко снимается со ствола дерева.\n" * 100
+    assert read(tmp_path, "заметки", text.encode(encoding)) == text.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"a\0b", b"\x7fELF", b"\x01birch", b"\xc2\x80", b"\x01\xf0\xe8\xe2\xe5\xf2",
+     b"\xff\xfe\x01\x00b\x00", b"\xff\xfe\x00\xd8\x00\xd8"],
+)  # fmt: skip
 def test_other_bytes_in_a_file_without_suffix_are_no_text(tmp_path: Path, raw: bytes) -> None:
-    """Control characters, and words in other encodings than UTF-8."""
+    """Control characters, also after a byte order mark, and bytes in no encoding."""
     (tmp_path / "core").write_bytes(raw)
     intake = Intake()
     assert not list(read_folder(tmp_path, intake))
@@ -82,3 +119,87 @@ def test_the_title_of_markdown_is_not_in_code(tmp_path: Path, text: str, title: 
     (tmp_path / "a.md").write_text(text)
     ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
     assert document.title == title
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "rest"),
+    [
+        ("Intro text.\n\n## Links\n\nBees", "", "Intro text.\n\n## Links\n\nBees"),
+        ("Intro text.\n\n# One\n\n# Two", "", "Intro text.\n\n# One\n\n# Two"),
+        ("Intro text.\n\n## Links\n\n# Bees", "Bees", "Intro text.\n\n## Links\n"),
+        ("[![a](b)](c)\n\n## Bees\n\nBark", "Bees", "[![a](b)](c)\n\n\nBark"),
+        ("<p>\n<h1 class='x'>\n<img/>\nBees &amp; bark\n</h1>\nText", "Bees & bark", "<p>\nText"),
+        ("<h1>Bees</h1> and\n# Bark", "Bark", "<h1>Bees</h1> and"),
+        ("<h1><img/></h1>\n# Bark", "Bark", "<h1><img/></h1>"),
+    ],
+)
+def test_a_heading_after_text_is_its_title_only_if_it_is_the_highest(
+    tmp_path: Path, text: str, title: str, rest: str
+) -> None:
+    """A heading of a part stays where it is."""
+    (tmp_path / "a.md").write_text(text)
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert (document.title, document.text.rstrip("\n")) == (title, rest.rstrip("\n"))
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<!-- markdownlint-disable -->",
+        "<!--\nCopyright 2024\n\nMIT [terms](a\n-->",
+        '[//]: # (a comment)\n[//]: # "another"\n[b]: <b.svg>',
+        "[![Build][b]][c] [![Docs]](d)",
+        "[[_TOC_]]\n[TOC]",
+    ],
+)
+@pytest.mark.parametrize("heading", ["# Bees", "<h1>Bees</h1>"])
+def test_what_is_not_seen_before_a_heading_is_no_text(
+    tmp_path: Path, hidden: str, heading: str
+) -> None:
+    """Comments, addresses of links, pictures and tables of contents."""
+    (tmp_path / "a.md").write_text(f"{hidden}\n\n{heading}\n\nBark\n\n# Trees\n")
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert document.title == "Bees"
+
+
+@pytest.mark.parametrize("text", ["[^1]: Ann", "[Ann]: she said so", "<!-- a", "[toc](a)"])
+def test_what_only_looks_as_if_it_were_not_seen(tmp_path: Path, text: str) -> None:
+    """Footnotes, words after a colon, comments that do not end, and links are text."""
+    (tmp_path / "a.md").write_text(f"{text}\n\n# Bees\n\n# Trees\n")
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert document.title == ""
+
+
+@pytest.mark.parametrize("flood", ["<!--", "<a", "![", "[][", "[a]: b ", "[a]:" + " " * 20, "(["])
+def test_floods_before_a_heading_end_soon(tmp_path: Path, flood: str) -> None:
+    """Their length squared would be minutes."""
+    (tmp_path / "a.md").write_text(f"{flood * 50_000}\n# Bees")
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert document.title == "Bees"
+
+
+@pytest.mark.parametrize(
+    ("stated", "title"),
+    [
+        ("PowerPoint-Präsentation", ""),
+        ("Presentación de PowerPoint", ""),
+        ("Prezentacja programu PowerPoint", ""),
+        ("Презентация на PowerPoint", ""),
+        ("PowerPoint プレゼンテーション", ""),
+        ("PowerPoint", "PowerPoint"),
+        ("PowerPoint tips", "PowerPoint tips"),
+        ("Presentation tips for PowerPoint", "Presentation tips for PowerPoint"),
+        ("How PowerPoint makes us dull", "How PowerPoint makes us dull"),
+        ("Microsoft Word - Bees.doc", "Bees.doc"),
+    ],
+)
+def test_titles_that_programs_state(stated: str, title: str) -> None:
+    """None if they are PowerPoint's own in one of its languages; without the program's name."""
+    assert stated_title(stated) == title
+
+
+def test_lines_that_end_in_carriage_returns_alone(tmp_path: Path) -> None:
+    """They are lines of Markdown as well, so that the title is one of them."""
+    (tmp_path / "a.md").write_bytes(b"# Bees\r\rThey dance.\r\rThey hum.\r")
+    ((_, document),) = read_folder(tmp_path, Intake(skip_bad=False))
+    assert (document.title, document.text) == ("Bees", "They dance.\n\nThey hum.")

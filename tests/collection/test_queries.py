@@ -81,7 +81,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("queries") / "queries"
 
 
-def read(path: Path, text: str, topic_fields: tuple[str, ...] = ("title",)) -> list[Query]:
+def read(path: Path, text: str, topic_fields: tuple[str, ...] = ()) -> list[Query]:
     """Write `text` to a file and return its queries."""
     path.write_text(text, "utf-8", newline="")
     return read_queries(path, topic_fields)
@@ -327,6 +327,7 @@ def test_fields_of_json_can_be_chosen(tmp_path: Path) -> None:
     line = '{"id": "301", "title": "bees", "description": "wasps sting", "query": "ants"}'
     path = tmp_path / "q"
     assert [q.text for q in read(path, line)] == ["ants"]
+    assert [q.text for q in read(path, line, ("title",))] == ["bees"]
     assert [q.text for q in read(path, line, ("description",))] == ["wasps sting"]
     assert [q.text for q in read(path, line, ("title", "description"))] == ["bees wasps sting"]
     with pytest.raises(InputError, match=r"q:1: query 301 has no narrative: found description"):
@@ -369,5 +370,5 @@ def test_weights_that_are_no_numbers(weight: str, tmp_path: Path) -> None:
     """They are refused, and so are integers that are larger than any float."""
     path = tmp_path / "q.jsonl"
     path.write_text(f'{{"id": 1, "vector": {{"bee": {weight}}}}}')
-    with pytest.raises(InputError, match=r"q\.jsonl:1: query 1 has an invalid vector"):
+    with pytest.raises(InputError, match=r"q\.jsonl:1: vector of query 1: invalid weight of term"):
         read_queries(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ from birchbark.collection.run_metadata import (
     write_described_run,
 )
 from birchbark.collection.runs import read_run
+from birchbark.errors import InputError
 from birchbark.records import Ranking, Run
 from command_line import birchbark
 from conftest import write_bert
@@ -67,6 +69,31 @@ def test_metadata_of_a_run_that_was_replaced_does_not_count(tmp_path: Path) -> N
     write_described_run(RUN, tmp_path / "a.run", [STAGE])
     assert known_stages([(tmp_path / "a.run", RUN)]) == [STAGE]
     assert known_stages([(tmp_path / "a.run", Run(RUN.rankings, "anserini"))]) == []
+
+
+def test_metadata_stays_with_a_run_that_is_not_replaced(tmp_path: Path) -> None:
+    """A new run with an id that cannot be written leaves the old one as it was."""
+    write_described_run(RUN, tmp_path / "a.run", [STAGE])
+    bad = Run({"q1": Ranking.of(["two bees"], [1.0])}, "bm25")
+    with pytest.raises(InputError, match="run files cannot contain 'two bees'"):
+        write_described_run(bad, tmp_path / "a.run", [STAGE])
+    assert known_stages([(tmp_path / "a.run", read_run(tmp_path / "a.run"))]) == [STAGE]
+
+
+def test_metadata_stays_if_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It tells of the old run, which stays as well."""
+
+    def fill(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    write_described_run(RUN, tmp_path / "a.run", [STAGE])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("birchbark.artifact.os.fsync", fill)
+    with pytest.raises(OSError, match="no space left"):
+        write_described_run(RUN, tmp_path / "a.run", [{**STAGE, "k1": 1.2}])
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_names_of_files_in_any_encoding(tmp_path: Path) -> None:

@@ -57,6 +57,21 @@ def test_shapes_groups_tables_and_notes(tmp_path: Path) -> None:
     assert two == "Second"
 
 
+def test_sections_list_the_slides_a_second_time() -> None:
+    """They count neither as slides nor against the limit."""
+    with zipfile.ZipFile(io.BytesIO(pptx([shape("One"), shape("Two")]))) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    listed = '<p14:sectionLst xmlns:p14="urn:p14"><p14:section><p14:sldIdLst>'
+    listed += '<p14:sldId id="256"/><p14:sldId id="257"/></p14:sldIdLst></p14:section>'
+    parts["ppt/presentation.xml"] = parts["ppt/presentation.xml"].replace(
+        "</p:presentation>", f"{listed}</p14:sectionLst></p:presentation>"
+    )
+    assert read_pptx(File(Path("a.pptx"), zipped(parts), Intake())) == {
+        "title": "One",
+        "text": f"\n{PAGE_BREAK}Two",
+    }
+
+
 @pytest.mark.parametrize(
     ("stated", "title"), [("Plan", "Plan"), ("PowerPoint Presentation", "One")]
 )

@@ -95,7 +95,23 @@ def test_names_of_columns_count_in_each_row(
     assert dict(intake.notes) == {"spreadsheet not read after 5,000,000 cells or 300 characters": 1}
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"\xef\xbb\xbf\n<html><table><tr><td>Lamp</td><td>12</td></tr></table>", "Lamp 12"),
+        (b"Item\tCount\nLamp\t12\n", "Item: Lamp; Count: 12"),
+        ("Item\tCount\nLamp\t12\n".encode("utf-16"), "Item: Lamp; Count: 12"),
+        ("<table><tr><td>Lamp".encode("utf-16"), "Lamp"),
+    ],
+)
+def test_exports_with_the_suffix_of_a_workbook(tmp_path: Path, raw: bytes, text: str) -> None:
+    """Many programs export web pages and tables in text so that Excel opens them."""
+    assert read(tmp_path, raw, "a.xls") == text
+
+
 def test_damage_is_an_error(tmp_path: Path) -> None:
     """The error has one line, which is the library's."""
     with pytest.raises(InputError, match=r"a\.xlsx: the spreadsheet cannot be read: .+"):
         read(tmp_path, xlsx({"S": {"A1": "a"}})[:200])
+    with pytest.raises(InputError, match="it is damaged, or protected by a password"):
+        read(tmp_path, b"\0\1\2")

@@ -166,6 +166,16 @@ def test_paragraphs_are_streamed(tmp_path: Path) -> None:
     assert next(read_car(tmp_path / "p.cbor", Intake()))[1].doc_id == "0a1b"
 
 
+def test_a_compressed_file_is_read_forward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To seek back in gzip is to decompress from the beginning, once for each paragraph."""
+
+    def refuse(*_: object) -> int:
+        raise AssertionError("seeks")
+
+    monkeypatch.setattr(gzip.GzipFile, "seek", refuse)
+    assert len(read(tmp_path / "p.cbor", gzip.compress(packed(BEES, BARK)))) == 2
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.cbor: no such file"):
         list(read_car(tmp_path / "none.cbor", Intake()))

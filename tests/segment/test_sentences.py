@@ -75,3 +75,12 @@ def test_long_runs_take_no_quadratic_time(unit: str) -> None:
     assert covered >= len(text.split())
     segments = paragraphs(Document("d", {"text": text}))
     assert sum(len(segment.text.split()) for segment in segments) == len(text.split())
+
+
+def test_long_lists_are_not_cut_in_words() -> None:
+    """Their words may be separated by line breaks or tabs alone."""
+    for separator in ("\n", "\t"):
+        text = separator.join(["honeycombs"] * 3_000)
+        spans = sentence_spans(text)
+        words = [word for start, end in spans for word in text[start:end].split()]
+        assert words == ["honeycombs"] * 3_000

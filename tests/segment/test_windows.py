@@ -38,7 +38,7 @@ def test_a_document_of_a_title_alone() -> None:
 
 def test_windows_must_advance() -> None:
     """An overlap of the window size would never end."""
-    with pytest.raises(InputError, match="0 <= overlap < size"):
+    with pytest.raises(InputError, match="window overlap is out of range: expected below the size"):
         Windows(50, 50)
 
 

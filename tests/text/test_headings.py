@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from birchbark.text.headings import heading_at, heading_starts, headings
+from birchbark.text.headings import heading_starts, headings, markdown_headings
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,7 @@ from birchbark.text.headings import heading_at, heading_starts, headings
 def test_code_has_no_headings(text: str, expected: list[str]) -> None:
     """It ends with the marks that it began with, at least as many, and nothing after them."""
     assert headings(text) == expected
-    starts = heading_starts(text, restructured_text=False)
-    assert [heading_at(text, start) for start in starts] == expected
+    assert [heading.text for heading in markdown_headings(text.split("\n"))] == expected
 
 
 def test_tildes_underline_in_restructured_text() -> None:
@@ -33,3 +32,12 @@ def test_tildes_underline_in_restructured_text() -> None:
     assert list(heading_starts(text, markdown=False)) == [0, 21, 35]
     assert list(heading_starts("Setup\n`````\n", markdown=False)) == [0]
     assert headings("Run\n```\n# no\n```\n") == []
+
+
+def test_headings_of_markdown() -> None:
+    """Below a line that begins a paragraph, an underline may be short; a rule is none."""
+    text = "# One # \n---\nBirch bark\n---\n  Two\n ==\na\nb\n---\n\n- c\n---\n###### Six"
+    found = list(markdown_headings(text.split("\n")))
+    assert found == [
+        (0, 1, 1, "One"), (2, 4, 2, "Birch bark"), (4, 6, 1, "Two"), (12, 13, 6, "Six"),
+    ]  # fmt: skip

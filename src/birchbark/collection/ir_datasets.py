@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from birchbark import defaults
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, MissingPackageError, first_line
 from birchbark.records import Document, Query
@@ -70,21 +69,22 @@ def _has_text(value: object) -> bool:
 def read_queries(path: Path, topic_fields: Sequence[str]) -> Iterator[tuple[str, Query]]:
     """Yield location and Query of each record; its text is the `topic_fields`, joined by a space.
 
-    If `topic_fields` is only `title`, and the queries have no such field or have `headings`, too
-    (TREC CAR), their default text is used. Raises InputError for a field that does not exist, and
+    If `topic_fields` is empty, it is their title, or their default text if the queries have no such
+    field or have `headings`, too (TREC CAR). Raises InputError for a field that does not exist, and
     what `read_documents` raises.
     """
     for number, record in enumerate(_records(path, "queries"), 1):
         values, where = record._asdict(), f"{path}, query {number}"
         whole = "title" not in values or "headings" in values
-        if tuple(topic_fields) == defaults.TOPIC_FIELDS and whole:
+        names = topic_fields or ("title",)
+        if not topic_fields and whole:
             parts = [record.default_text()]
-        elif absent := [name for name in topic_fields if name not in values]:
+        elif absent := [name for name in names if name not in values]:
             raise InputError(
                 f"no field {absent[0]}", where=where, wanted=f"one of {', '.join(values)}"
             )
         else:
-            fields = [values[name] or "" for name in topic_fields]
+            fields = [values[name] or "" for name in names]
             parts = [field if isinstance(field, str) else " ".join(field) for field in fields]
         yield where, Query(record.query_id, " ".join(" ".join(parts).split()))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,12 +25,13 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.topics import RECORDS, read_topics
 from birchbark.collection.trec_car import has_sections, section_text
 from birchbark.errors import InputError
-from birchbark.record_values import is_missing, take_id
+from birchbark.record_values import is_missing, take_id, weighted_terms
 from birchbark.records import Query
 
 ID_NAMES = ("id", "_id", "query_id", "qid")
 TEXT_NAMES = ("text", "query", "title", "question")
 WEIGHTS_NAME = "vector"
+TITLE = ("title",)  # of a topic, the part that is searched for by default
 
 
 def read_queries(
@@ -52,8 +52,9 @@ def read_queries(
         path: The file, a folder of Parquet files, or `ir_datasets:ID`.
         topic_fields: The parts of a topic that form the query, joined by a space: `title`,
             `description`, `narrative`, or a tag of the file (TREC-COVID: `query`, `question`), with
-            its language in front if it has one (`en-title`). Of JSON objects and rows, fields; the
-            first of `text`, `query`, `title` and `question` by default. Default `("title",)`.
+            its language in front if it has one (`en-title`). Of JSON objects and rows, fields.
+            Default `()`: the title of a topic; the first of `text`, `query`, `title` and `question`
+            of an object or row.
         encoding: The encoding of the file. Default `utf-8`.
         query_ids: The ids of the queries that are kept, maybe none. Default None: all.
 
@@ -80,17 +81,16 @@ def _located(path: Path, fields: tuple[str, ...], encoding: str) -> Iterable[tup
     if has_sections(path):
         sections = read_qrels(path).grades
         return ((str(path), Query(name, section_text(name))) for name in sections)
-    chosen = () if fields == defaults.TOPIC_FIELDS else fields
     if is_parquet(path):
-        return parse_records(parquet_rows(path), partial(_from_values, fields=chosen), Intake())
+        return parse_records(parquet_rows(path), partial(_from_values, fields=fields), Intake())
     intake = Intake(encoding=encoding)
     lines = lines_in_memory(path)  # the file may be a pipe, so it is read only once
     first = next((raw.lstrip()[:1] for _, raw in lines if raw.strip()), b"")
     if first == b"<":
-        return _topics(lines, path, fields, encoding)
-    if chosen and first not in (b"{", b"["):
-        raise InputError("TSV has no topic fields", where=str(path), found=", ".join(chosen))
-    parse = partial(_from_json, fields=chosen) if first in (b"{", b"[") else _from_tsv
+        return _topics(lines, path, fields or TITLE, encoding)
+    if fields and first not in (b"{", b"["):
+        raise InputError("TSV has no topic fields", where=str(path), found=", ".join(fields))
+    parse = partial(_from_json, fields=fields) if first in (b"{", b"[") else _from_tsv
     return parse_lines(_without_header(lines), path, parse, intake)
 
 
@@ -142,8 +142,8 @@ def _from_values(values: dict[str, Any], fields: tuple[str, ...]) -> Query:
         return Query(query_id, " ".join(values[name].strip() for name in fields))
     known = [name for name in TEXT_NAMES if not is_missing(values.get(name))]
     text = values[known[0]] if known and isinstance(values[known[0]], str) else None
-    if WEIGHTS_NAME in values:
-        weights = _weights(values[WEIGHTS_NAME], query_id)
+    if not is_missing(values.get(WEIGHTS_NAME)):
+        weights = weighted_terms(values[WEIGHTS_NAME], f"{WEIGHTS_NAME} of query {query_id}")
         return Query(query_id, (text or "").strip() or " ".join(weights), weights)
     if text is None:
         raise InputError(
@@ -152,19 +152,6 @@ def _from_values(values: dict[str, Any], fields: tuple[str, ...]) -> Query:
             found=", ".join(sorted(values)) or "no further field",
         )
     return Query(query_id, text.strip())
-
-
-def _weights(values: object, query_id: str) -> dict[str, float]:
-    """Return the terms and weights of a query; InputError unless there is one, all 0 or more."""
-    if isinstance(values, dict) and values:
-        numbers = (x for x in values.values() if type(x) in (int, float))
-        if all(values) and sum(0 <= x <= sys.float_info.max for x in numbers) == len(values):
-            return {term: float(weight) for term, weight in values.items()}
-    raise InputError(
-        f"query {query_id} has an invalid {WEIGHTS_NAME}",
-        wanted='an object of terms and weights of 0 or more, such as {"bee": 1.5}',
-        found=str(values)[:60],
-    )
 
 
 def _topics(

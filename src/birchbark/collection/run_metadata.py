@@ -66,8 +66,6 @@ def write_described_run(
     if is_stream(path):
         write_run(run, path)
         return
-    metadata_path(path).unlink(missing_ok=True)  # of the run that is replaced
-    write_run(run, path)
     method: dict[str, Any] = {"automatic": True, "score ties": TIES}
     if indexing:
         method["indexing"] = dict(indexing)
@@ -86,6 +84,8 @@ def write_described_run(
         fields["data"] = {"test collection": dict(data)}
     with new_file(metadata_path(path)) as out:
         json.dump(fields, out, indent=2)  # in ASCII, since paths may be in any encoding
+        write_run(run, path)
+        metadata_path(path).unlink(missing_ok=True)  # of the run that was replaced
 
 
 def _platform() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,19 @@ def read_car(path: Path, intake: Intake) -> Iterator[tuple[str, Document]]:
         raise
 
 
+class _Unseekable(RawIOBase):
+    """A file that can only be read: cbor2 reads others ahead and seeks back, slowly in gzip."""
+
+    def __init__(self, stream: BufferedReader) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size)
+
+
 def _items(stream: BufferedReader) -> Iterator[Any]:
     first = _load(stream)
     has_header = isinstance(first, list) and first[:1] == ["CAR"]
@@ -78,8 +91,9 @@ def _items(stream: BufferedReader) -> Iterator[Any]:
 def _load(stream: BufferedReader) -> Any:
     with extra("car"):
         import cbor2
+    forward: Any = _Unseekable(stream)
     try:
-        return cbor2.load(stream)
+        return cbor2.load(forward)
     except OSError:
         raise
     except Exception as error:  # cbor2 raises different errors in different versions

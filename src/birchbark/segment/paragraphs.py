@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from birchbark import defaults
 from birchbark.records import Document, Segment
-
-_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+from birchbark.text.line_breaks import BLANK_LINES, with_line_feeds
 
 
 def paragraphs(document: Document) -> list[Segment]:
@@ -34,7 +32,7 @@ def segments_between(
     prepend &= len(title) <= defaults.PREPENDED_TITLE_CHARACTERS
     begin = len(title) if prepend else 0
     prefix = f"{title}\n" if prepend else ""
-    unix = contents.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
+    unix = with_line_feeds(contents)
     segments = [
         Segment(document.doc_id, start, end, prefix + contents[start:end])
         for start, end in _between(unix, begin, list(separators(unix, begin)))
@@ -45,7 +43,7 @@ def segments_between(
 
 
 def _blank_lines(text: str, begin: int) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _BLANK_LINES.finditer(text, begin))
+    return (match.span() for match in BLANK_LINES.finditer(text, begin))
 
 
 def _between(

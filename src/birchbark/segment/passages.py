@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import require_at_least
 from birchbark.records import Document, Segment
 from birchbark.segment.section_starts import section_starts
 from birchbark.segment.sentences import sentences
@@ -38,10 +38,7 @@ class Passages:
     size: int = defaults.PASSAGE_SIZE
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(
-                "passage size is out of range", wanted="1 or more words", found=str(self.size)
-            )
+        require_at_least("passage size", self.size, 1)
 
     def __call__(self, document: Document) -> list[Segment]:
         """Return the passages of `document`, in order."""

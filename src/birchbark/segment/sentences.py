@@ -17,6 +17,7 @@ from typing import Any
 
 from birchbark.records import Document, Segment
 from birchbark.segment.section_starts import section_starts
+from birchbark.text.line_breaks import BLANK_LINES, with_line_feeds
 
 MAX_STRETCH = 8000  # characters that are passed to nupunkt at a time
 MAX_CHUNK = 300  # characters of lines that are not prose; a longer line stays whole
@@ -24,8 +25,8 @@ LONG_RUN = 24  # stops in a row whose middle is replaced by hyphens
 ABBREVIATIONS = "lt col maj capt sgt cpl adm brig cmdr sen rep gov hon rev lieut mme mlle".split()
 
 _BLOCK_END = re.compile(
-    r"\n[^\S\n]*(?:\n[^\S\n]*)+"  # blank lines
-    r"|\n(?=[ \t]{0,16}(?:[-*•]|>>>|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t])"  # a list item, a prompt
+    BLANK_LINES.pattern  # or a list item, a prompt
+    + r"|\n(?=[ \t]{0,16}(?:[-*•]|>>>|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t])"
 )
 _SYMBOL = re.compile(r"""[^\w\s.,;:!?'"()-]|_""")  # rare in prose
 MAX_SYMBOLS = 0.04  # of the characters of prose other than white space
@@ -57,7 +58,7 @@ def sentences(document: Document) -> list[Segment]:
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each sentence of `text`, without surrounding white space."""
-    unix = text.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
+    unix = with_line_feeds(text)
     spans: list[tuple[int, int]] = []
     begin = 0
     for match in _BLOCK_END.finditer(unix):
@@ -120,11 +121,11 @@ def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _stretch_end(text: str, begin: int, end: int) -> int:
-    """Return the end of the stretch that starts at `begin`: the last space in it, if any."""
+    """Return the end of the stretch that starts at `begin`: its last white space, if any."""
     if end - begin <= MAX_STRETCH:
         return end
-    space = text.rfind(" ", begin + 1, begin + MAX_STRETCH)
-    return space if space > begin else begin + MAX_STRETCH
+    last = begin + MAX_STRETCH
+    return next((at for at in range(last - 1, begin, -1) if text[at].isspace()), last)
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:

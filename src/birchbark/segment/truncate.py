@@ -25,7 +25,8 @@ class Limit:
 
     def __post_init__(self) -> None:
         for name, value in (("segments", self.segments), ("length", self.length)):
-            require_at_least(f"limit of {name}", value, 1)
+            if value is not None:
+                require_at_least(f"limit of {name}", value, 1)
 
     def apply(self, fitted: Sequence[list[Encoded]], spans: Spans) -> list[Encoded]:
         """Return the segments and chunks within the limits.

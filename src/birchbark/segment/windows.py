@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from birchbark import defaults
-from birchbark.errors import InputError
+from birchbark.errors import InputError, require_at_least
 from birchbark.records import Document, Segment
 
 _WORD = re.compile(r"\S+")
@@ -31,11 +31,13 @@ class Windows:
     overlap: int = defaults.WINDOW_OVERLAP
 
     def __post_init__(self) -> None:
-        if not 0 <= self.overlap < self.size:
+        require_at_least("window size", self.size, 1)
+        require_at_least("window overlap", self.overlap, 0)
+        if self.overlap >= self.size:
             raise InputError(
                 "window overlap is out of range",
-                wanted="0 <= overlap < size",
-                found=f"size {self.size}, overlap {self.overlap}",
+                wanted=f"below the size, {self.size}",
+                found=str(self.overlap),
             )
 
     def __call__(self, document: Document) -> list[Segment]:

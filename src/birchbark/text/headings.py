@@ -4,23 +4,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 _LINES = re.compile(r"[^\n]*\n?")
 _HASHES = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 _MARKS = re.compile(r"^ {0,3}#+|#+\s*$")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]++(.+)")
+_SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
+_SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
 _UNDERLINE = re.compile(r"([=\-~^*+#\"'`:.])\1{2,}")
 
 
-def heading_starts(
-    text: str, begin: int = 0, *, markdown: bool = True, restructured_text: bool = True
-) -> Iterator[int]:
+class MarkdownHeading(NamedTuple):
+    """A heading: the lines from `start` to before `end`, its level from 1, and its text."""
+
+    start: int
+    end: int
+    level: int
+    text: str
+
+
+def markdown_headings(lines: list[str]) -> Iterator[MarkdownHeading]:
+    """Yield the headings of Markdown outside fenced code: after #, or one line with an underline.
+
+    That line begins a paragraph. lines: without their line breaks.
+    """
+    fence, in_paragraph = "", False
+    for number, line in enumerate(lines):
+        before, fence = fence, fence_after(fence, line)
+        if before or fence:
+            in_paragraph = False
+            continue
+        if found := _HEADING.fullmatch(line):
+            title = found[2].rstrip()
+            text = title.rstrip("#")
+            closed = len(text) < len(title) and text[-1:] in ("", " ", "\t")
+            text = text if closed else title
+            yield MarkdownHeading(number, number + 1, len(found[1]), text.strip())
+        underline = lines[number + 1] if number + 1 < len(lines) else ""
+        if not in_paragraph and _SETEXT.fullmatch(underline) and _SETEXT_TITLE.match(line):
+            yield MarkdownHeading(number, number + 2, 1 if "=" in underline else 2, line.strip())
+        in_paragraph = bool(line.strip()) and not found and not _SETEXT.fullmatch(line)
+
+
+def heading_starts(text: str, begin: int = 0, *, markdown: bool = True) -> Iterator[int]:
     """Yield the offset of the line of each heading from `begin` on.
 
     Headings are written as in Markdown (# to ######, outside fenced code) or as in reStructuredText
     (a line with an underline that is at least as long). text: with line feeds as line breaks.
-    markdown, restructured_text: which of the two `text` may be; in Markdown alone, only = and -
-    underline.
+    markdown: whether it may be in Markdown; see `markdown_headings` for text that is.
     """
     previous = begin, ""  # start and text of the previous line
     fence = ""  # the marks that began the code in which the line is
@@ -32,7 +65,7 @@ def heading_starts(
             yield match.start()
         elif markdown and line.startswith("```"):
             fence = fence_after("", line)
-        elif _is_underline(line, previous[1], restructured_text):
+        elif _is_underline(line, previous[1]):
             yield previous[0]
         elif markdown:
             fence = fence_after("", line)
@@ -63,12 +96,11 @@ def fence_after(fence: str, line: str) -> str:
     return "" if marks.startswith(fence) and not marks.strip(fence[0]) else fence
 
 
-def _is_underline(line: str, above: str, restructured_text: bool) -> bool:
+def _is_underline(line: str, above: str) -> bool:
     """Return whether `line` underlines the line above it, which is then a heading."""
     heading = above.strip()
     return (
         bool(_UNDERLINE.fullmatch(line))
-        and (restructured_text or line[0] in "=-")
         and len(line) >= len(heading) > 0
         and not _UNDERLINE.fullmatch(heading)
         and above == heading

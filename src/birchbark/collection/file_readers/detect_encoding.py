@@ -8,16 +8,22 @@ ASCII. In most other encodings, letters that ASCII lacks form words.
 from __future__ import annotations
 
 import re
+from io import BytesIO
+from itertools import islice
 
 WESTERN = "cp1252"
+MOST_READ = 200_000  # bytes that chardet reads
+MOST_LINES = 10_000  # that are enough for it
 SURE = 0.2  # chardet's confidence from which it is right for nearly all texts of 40 letters or more
 LIKELY = 0.06  # of a sister of Windows-1252, which is chosen if it is also LIKELIER by this factor
 LIKELIER = 1.5
 SISTERS = ("cp1250", "cp1254", "cp1257")  # of Central Europe, Turkey, and the Baltic states
-# What browsers read under these names (https://encoding.spec.whatwg.org, "Names and labels").
+# What browsers read under these names (https://encoding.spec.whatwg.org, "Names and labels"); and
+# Hebrew with quotation marks, where ISO 8859 has control characters.
 IN_BROWSERS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
+    "iso8859-8": "cp1255",
     "iso8859-9": "cp1254",
     "iso8859-11": "cp874",
     "tis-620": "cp874",
@@ -42,7 +48,7 @@ def detect_encoding(raw: bytes) -> str | None:
 
     era = chardet.EncodingEra
     found = chardet.detect_all(
-        raw,
+        _telling(raw),
         encoding_era=era.MODERN_WEB | era.LEGACY_ISO | era.LEGACY_MAC | era.DOS,
         # Not prefer_superset, which calls ISO-8859-2, -5 and -6 Windows-1250, -1251 and -1256.
         compat_names=False,
@@ -67,6 +73,17 @@ def detect_encoding(raw: bytes) -> str | None:
     others = (n for n in possible if n != WESTERN)
     one_script = (n for n in others if not _TWO_SCRIPTS.search(raw.decode(n)))
     return next(one_script, best)
+
+
+def _telling(raw: bytes) -> bytes:
+    """Return the lines that tell the encoding, with bytes that ASCII lacks; all if there are none.
+
+    Chardet reads the first bytes only, which may be in ASCII throughout.
+    """
+    if len(raw) <= MOST_READ or b"\0" in raw:  # UTF-16 has no lines of bytes
+        return raw
+    lines = (line for line in BytesIO(raw) if not line.isascii())
+    return b"".join(islice(lines, MOST_LINES)) or raw
 
 
 def decoded(raw: bytes, encoding: str | None) -> str | None:

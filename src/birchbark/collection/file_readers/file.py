@@ -11,8 +11,22 @@ from birchbark.collection.file_readers.text_encoding import decode_text
 from birchbark.collection.parsing.intake import Intake
 
 Fields = dict[str, str]
-NO_TITLES = {"(anonymous)", "untitled", "powerpoint presentation"}
-_DIVIDED = re.compile(r"\xad[ \t]*\r?\n[ \t]*")  # a word, by a soft hyphen
+NO_TITLES = {"(anonymous)", "untitled"}
+POWERPOINT = "powerpoint"
+# The titles of its presentations without a title consist of these words, in its languages.
+PRESENTATION = frozenset(
+    (
+        f"{POWERPOINT} apresentação bemutató esitlus esitys pateiktis predstavitev presentación "
+        "presentació presentasi presentasjon presentatie presentation presentazione prezentace "
+        "prezentacija prezentacja prezentare prezentácia prezentācija présentation præsentation "
+        "präsentation sunusu παρουσίαση презентация презентація プレゼンテーション 演示文稿 簡報 "
+        "프레젠테이션 "
+        "aplikace de del di do programu standard του на"
+    ).split()
+)
+_PROGRAM = re.compile("^Microsoft (?:Word|PowerPoint|Excel) - ")
+_LINE_END = re.compile(r"\xad[ \t]*\n[ \t]*")  # within a word, after a soft hyphen
+_DIVIDED = re.compile(r"\xad(?:(?<=\xad)[ \t]*\n[ \t]*\S*)+[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +44,25 @@ class File:
     intake: Intake
 
     def decode(self, *, markup: bool = False) -> str:
-        """Return the text of the file, without soft hyphens at ends of lines; see `decode_text`."""
+        """Return the text of the file; see `decode_text`.
+
+        A line that ends in a soft hyphen has the rest of the word as well.
+        """
         text = decode_text(self.raw, self.path, self.intake, markup=markup)
-        return _DIVIDED.sub("", text) if "\xad" in text else text
+        return _DIVIDED.sub(_on_one_line, text)
+
+
+def _on_one_line(rest: re.Match[str]) -> str:
+    """Return the rest of a word on one line, and then as many line breaks as it had."""
+    return _LINE_END.sub("", rest[0]).rstrip(" \t") + "\n" * rest[0].count("\n")
 
 
 def stated_title(text: str) -> str:
     """Return the title that a file states, on one line; empty for what programs write for none."""
-    title = " ".join(text.split())
-    return "" if title.lower() in NO_TITLES else title
+    title = _PROGRAM.sub("", " ".join(text.split()), count=1)
+    lower = title.lower()
+    is_default = {POWERPOINT} < set(re.split("[ -]", lower)) <= PRESENTATION
+    return "" if is_default or lower in NO_TITLES else title
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +74,14 @@ class ContainedFile:
         raw: Its bytes.
         fields: What its own document has if its reader does not find anything better, such as a
             title, or the date of the e-mail. Default: nothing.
+        suffix: That of its declared type, which indicates the type if the name tells little.
+            Default: empty.
     """
 
     name: str
     raw: bytes
     fields: Fields = field(default_factory=dict)
+    suffix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ NO_TEXT = tuple(
     ".7z .3gp .3g2 .avi .exe .gif .heic .iso .jpeg .jpg .mkv .mov .mp3 .mp4 .msf .png .tif .tiff "
     ".wav .zip".split()
 )
+_NO_SUFFIX = re.compile(r"|\.\d+|\..*[\s-].*")  # Apache-2.0, Meeting on 3. May, 0.30-ReleaseNotes
 _MANUAL_SECTION = re.compile(r"\.[1-9][a-z]{0,6}")  # .1, .3pm, .1ssl
 
 
@@ -111,6 +112,15 @@ def type_by_contents(kind: FileType, raw: bytes) -> FileType:
     return MAILBOX if kind is NAMED_LIKE_TEXT and is_mailbox(raw) else kind
 
 
+def name_with_type(name: str, suffix: str) -> str:
+    """Return a name with the suffix of a declared type, unless it indicates a type itself.
+
+    The last dot of `Offer No. 12` or `Report v1.2` begins no suffix.
+    """
+    tells = file_type(Path(name)) not in (None, MANUAL_PAGE, NAMED_LIKE_TEXT)
+    return name if tells or name.lower().endswith(suffix) else f"{name}{suffix}"
+
+
 def suffixes(path: Path) -> str:
     """Return the suffix, of a compressed file with the one before it; `no suffix` without any."""
     before = Path(path.stem).suffix if path.suffix.lower() in COMPRESSED else ""
@@ -121,16 +131,16 @@ def file_type(path: Path) -> FileType | None:
     """Return the type of the file that its name indicates; None if that type is not read.
 
     Of a compressed file, the suffix before .gz, .bz2, .xz, .zst or .Z counts. A name without a
-    known suffix indicates plain text if it has none at all, or only a number, or begins with a word
-    in capitals or with `changelog`: README, Apache-2.0, NEWS.Debian.
+    known suffix indicates plain text if it has none at all, or only a number, or several words, or
+    begins with a word in capitals or with `changelog`: README, Apache-2.0, NEWS.Debian.
     """
     name = uncompressed_name(path)
     first, suffix = name.split(".")[0], Path(name).suffix
     if _MANUAL_SECTION.fullmatch(suffix) and suffix not in NO_TEXT:
         return MANUAL_PAGE
     known = OF_SUFFIX.get(suffix.lower())
-    numbered = suffix[1:].isdecimal()
-    like_text = not suffix or numbered or first.isupper() or first.lower() == "changelog"
+    known_beginning = first.isupper() or first.lower() == "changelog"
+    like_text = known_beginning or _NO_SUFFIX.fullmatch(suffix)
     if suffix.lower() in NO_TEXT:
         return None
     return NAMED_LIKE_TEXT if known is None and like_text else known

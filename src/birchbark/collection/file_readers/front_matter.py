@@ -23,7 +23,9 @@ MOST_TOML = 10_000  # characters; tomllib needs time in the square of a key's le
 TAKEN = frozenset("path folder type language modified size from to cc date".split())
 TAKEN |= frozenset((*DOC_ID_NAMES, *TEXT_NAMES))
 PREFIX = "front_"
-_KEY = re.compile(r"""(["']?)([^\W_][\w .-]{0,99})\1:(?:[ \t]+(.*))?""")
+# A colon within a key has something other than a blank after it, as in og:title.
+_KEY = re.compile(r"""(["']?)([\w@$](?:[\w .@$-]|:(?=\S)){0,99})\1:(?:[ \t]+(.*))?""")
+_MORE = re.compile(r"""-(?: |\Z)|[ \t#"'\[\]{}]|\Z""")  # how lines begin that go on with a value
 _BLOCK = re.compile(r"([>|])[-+0-9]{0,2}(?:[ \t]+#.*)?")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"?')
@@ -33,13 +35,15 @@ _ITEM = re.compile(r"""\s*(?:"(?:[^"\\]|\\.)*+"|'[^']*+')(?=\s*(?:,|\Z))|[^,]+""
 def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
     """Return the fields of the front matter, and the lines after it.
 
-    No fields, and all lines, for a file without front matter, or one that is not understood.
+    No fields, and all lines, for a file without front matter, or one that is not understood. A
+    blank line after the first mark makes that a horizontal rule, as for pandoc.
     """
     mark = lines[0].rstrip() if lines else ""
     ends = {YAML: YAML_END, TOML: (TOML,)}.get(mark, ())
     head = lines[1:MOST_LINES]
     end = next((n for n, line in enumerate(head) if line.rstrip() in ends), None)
-    if end is None or sum(map(len, head[:end])) > MOST_CHARACTERS:
+    is_rule = mark == YAML and not "".join(head[:1]).strip()
+    if is_rule or end is None or sum(map(len, head[:end])) > MOST_CHARACTERS:
         return {}, lines
     fields = _of_toml(head[:end]) if mark == TOML else _of_yaml(head[:end])
     if fields is None:
@@ -49,9 +53,14 @@ def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
 
 
 def _of_yaml(lines: list[str]) -> Fields | None:
-    """Return the fields; None if there are none, a line belongs to none, or one stands twice."""
+    """Return the fields; None if this is a text.
+
+    Then there are no fields, a line precedes the first one, one stands twice, or there are fewer
+    fields than lines that look like a text, which otherwise go on with the field before them.
+    """
     values: dict[str, list[str]] = {}
     name = ""
+    others = 0
     for line in lines:
         found = _KEY.fullmatch(line.rstrip())
         if found:
@@ -59,11 +68,10 @@ def _of_yaml(lines: list[str]) -> Fields | None:
             if name in values:
                 return None
             values[name] = [found[3] or ""]
-        elif not line.strip() or line[0] in " \t" or line.startswith(("- ", "#")) or line == "-":
-            values.setdefault(name, []).append("" if line.startswith("#") else line.rstrip())
         else:
-            return None
-    if any(values.pop("", [])) or not values:
+            others += not _MORE.match(line)
+            values.setdefault(name, []).append("" if line.startswith("#") else line.rstrip())
+    if any(values.pop("", [])) or len(values) <= others:
         return None
     return {name: _value(value[0].strip(), value[1:]) for name, value in values.items()}
 

@@ -32,6 +32,7 @@ MOST_ATTACHMENTS = 200  # of one message
 MOST_PARTS_NESTED = 20  # parts in parts of one message
 STUB_WORDS, STUB_SHARE = 10, 2  # another alternative has more than that and so many times more
 PLAIN, HTML, MESSAGE = "text/plain", "text/html", "message/rfc822"
+ANY = "application/octet-stream"
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,9 @@ def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterato
         raw = piece.part.get_payload(decode=True)
         path = words_of(piece.part.get_filename() or "").replace("\\", "/")
         name = path.rpartition("/")[2] or "attachment"
-        if "." not in name:
-            name += mimetypes.guess_extension(piece.kind) or ""
-        inherited = {} if name.lower().endswith(".eml") else {**headers, "title": name}
-        yield ContainedFile(name, raw if isinstance(raw, bytes) else b"", inherited)
+        suffix = "" if piece.kind == ANY else mimetypes.guess_extension(piece.kind) or ""
+        is_mail = ".eml" in (suffix, name[-4:].lower())
+        inherited = {} if is_mail else {**headers, "title": name}
+        yield ContainedFile(name, raw if isinstance(raw, bytes) else b"", inherited, suffix)
     for _ in attached[MOST_ATTACHMENTS:]:
         file.intake.note(f"attachment after the first {MOST_ATTACHMENTS} of an e-mail not read")

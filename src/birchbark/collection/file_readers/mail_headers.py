@@ -126,6 +126,8 @@ def _date(message: Message) -> str:
     """Return the date in UTC; empty if there is none, or it is no date."""
     try:
         date = parsedate_to_datetime(_raw(message, "date")[:100])
+        if date.year < 1000:  # three digits, which count from 1900: RFC 5322, 4.3
+            date = date.replace(year=1900 + date.year)
         date = date if date.tzinfo else date.replace(tzinfo=UTC)  # -0000: in UTC, somewhere
         return date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, TypeError, OverflowError, OSError, IndexError):

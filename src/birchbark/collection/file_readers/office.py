@@ -1,7 +1,7 @@
 """What do .docx and .odt files hold that pandoc does not read?
 
 Pandoc leaves out comments, headers, footers and diagrams of .docx, and a paragraph that holds a
-text box: only the box is read, or nothing. Here, the files' XML is read with regular expressions,
+text box: only the box is read, or nothing. Here, the XML of .docx is read with regular expressions,
 which take linear time and build no tree; it is written by programs, with the usual prefixes.
 """
 
@@ -11,13 +11,13 @@ import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from html import unescape
 
 from birchbark.collection.file_readers.file import stated_title
+from birchbark.collection.file_readers.slide_text import PageText
 from birchbark.collection.file_readers.xml_parts import xml_parts
-from birchbark.collection.parsing.elements import elements
-from birchbark.collection.parsing.markup import plain_text
 from birchbark.errors import InputError
 
 MOST_NESTED = 20  # text boxes
@@ -25,11 +25,12 @@ PROPERTIES = ("docProps/core.xml", "meta.xml")
 _DOCUMENT = re.compile(r"word/document\d*\.xml")
 _NOTES = re.compile(r"word/(?:footnotes|endnotes)\.xml")
 _OMITTED = re.compile(r"word/(?:header\d*|footer\d*|comments|diagrams/data\d*)\.xml")
-OF_ODT = {
-    "content.xml": ("draw:text-box", "office:annotation"),
-    "styles.xml": ("style:header", "style:footer"),
+OF_ODT = {  # part of a file → names of its elements, without their namespaces
+    "content.xml": ("text-box", "annotation"),
+    "styles.xml": tuple(
+        f"{at}{of}" for at in ("header", "footer") for of in ("", "-left", "-first")
+    ),
 }
-_CHANGING = re.compile(r"<(text:page-number|text:page-count|dc:date)(?:\s[^<>]*)?>[^<]*</\1>")
 _TITLE = re.compile(r"<dc:title(?:\s[^<>]*)?>([^<]*)</dc:title>")
 _BOX_TAG = re.compile(r"<(/?)(w:p|w:txbxContent|mc:Fallback)(\s[^<>]*|/)?>")
 _AROUND = re.compile(r"</?w:(?:fldSimple|customXml|bdo|dir)(?:\s[^<>]*)?>")
@@ -118,12 +119,17 @@ def text_pandoc_omits(parts: Mapping[str, str], text: str) -> str:
     Headers, footers, comments and diagrams of .docx; text boxes, too, of .odt.
     """
     texts = [_paragraphs(unboxed(xml)) for name, xml in parts.items() if _OMITTED.fullmatch(name)]
-    for name, tags in OF_ODT.items():
-        xml = _CHANGING.sub("", parts.get(name, ""))
-        texts += [plain_text(found.inner)[1] for tag in tags for found in elements(xml, tag)]
+    texts += _of_odt(parts)
     lines = (" ".join(line.split()) for text in texts for line in text.split("\n"))
     known = {"", *text.split("\n")}
     return "\n".join(dict.fromkeys(line for line in lines if line not in known))
+
+
+def _of_odt(parts: Mapping[str, str]) -> Iterator[str]:
+    for name, within in OF_ODT.items():
+        with suppress(InputError):  # of damage, of which pandoc tells
+            if name in parts:
+                yield PageText.read_page(parts[name].encode(), within)
 
 
 def lacks_words(parts: Mapping[str, str], text: str) -> bool:

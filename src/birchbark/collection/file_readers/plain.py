@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from html import unescape
 
+from birchbark.collection.file_readers.detect_encoding import decoded, detect_encoding
 from birchbark.collection.file_readers.file import Fields, File
 from birchbark.collection.file_readers.front_matter import split_front_matter
-from birchbark.collection.parsing.markup import page_text
+from birchbark.collection.file_readers.text_encoding import BYTE_ORDER_MARKS, as_utf8
+from birchbark.collection.parsing.intake import Intake
+from birchbark.collection.parsing.markup import page_text, plain_text
 from birchbark.errors import InputError
 from birchbark.records import stated_sections
-from birchbark.text.headings import fence_after
+from birchbark.text.headings import MarkdownHeading, fence_after, markdown_headings
 
 MOST_PER_LINE, SHORT = 300, 10_000
+SEARCHED = 4096  # bytes of a file, and the rest of their last line, that tell whether it is text
 # Fields that are text as well.
 ABOUT = ("subtitle", "description", "summary", "abstract", "tags", "keywords", "aliases")
 _DATA = re.compile("[A-Za-z0-9+/=]{200,}")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
-_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
-_LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
-_SETEXT = re.compile(r" {0,3}(?:={2,}|-{3,})[ \t]*")
-_SETEXT_TITLE = re.compile(r" {0,3}(?![-+*>#|=]|\d+[.)]|```|~~~)\S")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\]|(?=\]))")  # the last: in a link
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)|\[\]\[[^\[\]]*\]")  # the last: of a picture
+# Tags, comments, tables of contents, and addresses of links: [name]: address "title", which are
+# comments as well: [//]: # (comment)
+_HIDDEN = re.compile(
+    r"</?[a-z][^<>]*>|<!--(?:(?!<!--|-->).)*+-->|^ {0,3}(?:\[toc\]|\[\[_toc_\]\]"
+    r"|\[[^\[\]\n^][^\[\]\n]*\]:[ \t]*+\S++[ \t]*+"
+    r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))?)[ \t]*+$""",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_H1, _H1_END, MOST_LINES = re.compile(r" {0,3}<h1[\s>]", re.I), "</h1>", 20
 # Other than white space and the escape character, with which programs colour their output.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*")
@@ -58,9 +69,9 @@ def read_html(file: File) -> Fields:
 def read_markdown(file: File) -> Fields:
     """Return the title, the rest as the text, and the fields of the front matter.
 
-    The title is that of the front matter, if it has one, else the first heading outside fenced
-    code, without the targets of links, and without pictures unless there is nothing else. The text
-    begins with what the front matter says about it.
+    The title is that of the front matter, if it has one, else the heading that `_by_heading` finds,
+    without the targets of links, and without pictures unless there is nothing else. The text begins
+    with what the front matter says about it.
     """
     fields, lines = split_front_matter(file.decode().split("\n"))
     lines = list(_without_entities(lines))
@@ -95,20 +106,37 @@ def _in_code(lines: list[str]) -> Iterator[bool]:
 
 
 def _by_heading(lines: list[str]) -> Fields:
-    """Return the first heading of Markdown as the title, and the rest as the text."""
-    for number, (line, fenced) in enumerate(zip(lines, _in_code(lines), strict=True)):
-        if fenced:
-            continue
-        if heading := _HEADING.fullmatch(line):
-            title = heading[1].rstrip()
-            text = title.rstrip("#")
-            closed = len(text) < len(title) and text[-1:] in ("", " ", "\t")
-            return _without(lines, number, number + 1, text if closed else title)
-        underlined = number + 1 < len(lines) and _SETEXT.fullmatch(lines[number + 1])
-        follows_text = number and lines[number - 1].strip()
-        if underlined and not follows_text and _SETEXT_TITLE.match(line):
-            return _without(lines, number, number + 2, line)
-    return {"title": "", "text": "\n".join(lines)}
+    """Return a heading of Markdown as the title, and the rest as the text.
+
+    It is the first one if no text precedes it, else the only one of the highest level.
+    """
+    headings = [*_leading_h1(lines), *markdown_headings(lines)]
+    highest = [heading for heading in headings if heading.level == 1]
+    if headings and not _has_words(lines[: headings[0].start]):
+        title = headings[0]
+    elif len(highest) == 1:
+        title = highest[0]
+    else:
+        return {"title": "", "text": "\n".join(lines)}
+    return _without(lines, title.start, title.end, title.text)
+
+
+def _has_words(lines: list[str]) -> bool:
+    """Whether lines have more than pictures, tags, comments and the addresses of links."""
+    text = _HIDDEN.sub("", "\n".join(lines))
+    return bool(_LINK.sub(r"\1", _IMAGE.sub("", text)).strip())
+
+
+def _leading_h1(lines: list[str]) -> Iterator[MarkdownHeading]:
+    """Yield the <h1> before any words of a text; none if it is empty, or anything follows it."""
+    start = next((n for n, line in enumerate(lines) if _H1.match(line)), len(lines))
+    if _has_words(lines[:start]):
+        return
+    part = lines[start : start + MOST_LINES]
+    end = next((n for n, line in enumerate(part, 1) if _H1_END in line.lower()), 0)
+    text = plain_text("\n".join(part[:end]))[1]
+    if text and part[end - 1].rstrip().lower().endswith(_H1_END):
+        yield MarkdownHeading(start, start + end, 1, " ".join(text.split()))
 
 
 def read_restructured_text(file: File) -> Fields:
@@ -129,11 +157,20 @@ def _without(lines: list[str], start: int, end: int, title: str) -> Fields:
 
 
 def is_text(raw: bytes) -> bool:
-    """Return whether the beginning of a file looks like text: UTF-8 without control characters.
+    """Return whether the beginning of a file looks like text: no control characters.
 
-    For files whose name does not tell. A few bytes may be of another encoding, or of a character
-    that is cut at the end.
+    For files whose name does not tell. The beginning ends with a line, so that no character is cut.
+    It is in the encoding of its byte order mark, or as `decode_text` finds without one.
     """
-    text = raw[:4096].decode(errors="surrogateescape")
-    others = sum("\udc80" <= character <= "\udcff" for character in text)
-    return not _CONTROL.search(text) and others <= max(3, len(text) // 4)
+    start = raw[: raw.find(b"\n", SEARCHED) + 1 or None]
+    mark = next((name for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
+    if mark:
+        try:
+            return not _CONTROL.search(codecs.getincrementaldecoder(mark)().decode(start))
+        except UnicodeError:
+            return False
+    if b"\0" in start:
+        return False
+    text = as_utf8(start, Intake())
+    text = decoded(start, detect_encoding(start)) if text is None else text
+    return text is not None and not _CONTROL.search(text)

@@ -1,7 +1,8 @@
-"""Which text do people see on a slide, in the XML of PowerPoint or OpenDocument?"""
+"""Which text do people see on a slide or in a box, in the XML of PowerPoint or OpenDocument?"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Self
 from xml.parsers import expat
 
@@ -13,23 +14,25 @@ PARAGRAPHS = ("p", "h")
 ROWS, CELLS = ("tr", "table-row"), ("tc", "table-cell")
 SPACES = {"br": "\n", "line-break": "\n", "s": " ", "tab": " "}
 # Alternatives for old programs; comments; slide numbers; encoded pictures; numbers of charts.
-LEFT_OUT = ("Fallback", "annotation", "page-number", "binary-data", "numCache")
+LEFT_OUT = ("Fallback", "annotation", "page-number", "page-count", "binary-data", "numCache")
 
 
 class PageText:
     """Collects paragraphs and rows of tables from the events of a parser, a list for each page."""
 
-    def __init__(self) -> None:
+    def __init__(self, within: Collection[str] = ()) -> None:
+        """within: the elements outside of which nothing is read; empty to read all."""
         self.pages: list[list[str]] = [[]]
+        self._within = within
+        self._read_in = 0 if within else 1  # how many of these are open
         self._left_out = 0
-        self._paragraphs = 0  # that are open
-        self._words: list[str] = []
+        self._paragraphs: list[list[str]] = []  # the pieces of each that is open
         self._cells: list[list[str]] | None = None
 
     @classmethod
-    def read_page(cls, raw: bytes) -> str:
+    def read_page(cls, raw: bytes, within: Collection[str] = ()) -> str:
         """Return the text of XML without pages, as blocks separated by blank lines."""
-        return "\n\n".join(block for page in cls._read(raw).pages for block in page)
+        return "\n\n".join(block for page in cls._read(raw, within).pages for block in page)
 
     @classmethod
     def read_pages(cls, raw: bytes) -> list[str]:
@@ -37,8 +40,8 @@ class PageText:
         return ["\n\n".join(page) for page in cls._read(raw).pages[1:]]
 
     @classmethod
-    def _read(cls, raw: bytes) -> Self:
-        text = cls()
+    def _read(cls, raw: bytes, within: Collection[str] = ()) -> Self:
+        text = cls(within)
         parser = _parser()
         parser.StartElementHandler = text._start
         parser.EndElementHandler = text._end
@@ -48,34 +51,42 @@ class PageText:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         local = _local(name)
-        if self._left_out or local in LEFT_OUT or attributes.get("type") == "slidenum":
+        if self._left_out:
             self._left_out += 1
+        elif local in self._within:
+            self._read_in += 1
+        elif not self._read_in:
+            pass
+        elif local in LEFT_OUT or attributes.get("type") == "slidenum":
+            self._left_out = 1
         elif local == PAGE:
             self.pages.append([])
         elif local in PARAGRAPHS or local == "pt":  # a word on the axis of a chart
-            self._paragraphs += 1
+            self._paragraphs.append([])
         elif local in ROWS:
             self._cells = []
         elif local in CELLS and self._cells is not None:
             self._cells.append([])
-        elif self._paragraphs and local in SPACES:
-            self._words.append(SPACES[local])
+        elif local in SPACES:
+            self._characters(SPACES[local])
 
     def _end(self, name: str) -> None:
         local = _local(name)
         if self._left_out:
             self._left_out -= 1
+        elif local in self._within:
+            self._read_in -= 1
+        elif not self._read_in:
+            pass
         elif local in PARAGRAPHS or local == "pt":
-            self._paragraphs -= 1
-            self._add("".join(self._words))
-            self._words = []
+            self._add("".join(self._paragraphs.pop()))
         elif local in ROWS and self._cells is not None:
             row, self._cells = self._cells, None
             self._add("; ".join(" ".join(cell) for cell in row if cell))
 
     def _characters(self, text: str) -> None:
         if self._paragraphs and not self._left_out:
-            self._words.append(text)
+            self._paragraphs[-1].append(text)
 
     def _add(self, text: str) -> None:
         """Add a block to the open cell of a table, or else to the page."""

@@ -78,11 +78,15 @@ def _part(parts: Parts, name: str) -> bytes:
 def _powerpoint_slides(parts: Parts, intake: Intake) -> Iterator[str]:
     """Yield the text of the first slides, one more than MOST_SLIDES, in the order of the show."""
     targets = _relations(parts, PRESENTATION)
-    shown = attributes_of(_part(parts, PRESENTATION), "sldId")
-    for attributes in shown[: MOST_SLIDES + 1]:
-        # the attribute without a namespace is the id of the slide, the other that of its relation
-        ids = (value for name, value in attributes.items() if name.endswith("relationships id"))
-        relation = next(ids, "")
+    # Of the attributes, the one without a namespace is the id of the slide, the other that of its
+    # relation, which the entries of a list of sections lack.
+    shown = [
+        value
+        for attributes in attributes_of(_part(parts, PRESENTATION), "sldId")
+        for name, value in attributes.items()
+        if name.endswith("relationships id")
+    ]
+    for relation in shown[: MOST_SLIDES + 1]:
         if relation not in targets:
             raise InputError("the presentation lacks a slide that it lists", found=relation)
         slide = targets[relation][1]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
-from itertools import accumulate
 from typing import Any
 
 from birchbark.collection.file_readers.file import Fields, File
-from birchbark.collection.file_readers.table import row_paragraphs
+from birchbark.collection.file_readers.plain import is_text, read_html
+from birchbark.collection.file_readers.table import first_blocks, read_table, row_paragraphs
 from birchbark.errors import InputError, first_line
 
+OF_WORKBOOKS = (b"PK", b"\xd0\xcf\x11\xe0")  # how their files begin
+BEFORE_MARKUP = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"  # byte order marks and white space
 MOST_CELLS = 5_000_000
 MOST_PLACES = 20_000_000  # of a sheet, most of them empty: its rows times its columns
 MOST_CHARACTERS = 50_000_000  # a text that is in many cells is in the file once
@@ -21,9 +22,13 @@ def read_spreadsheet(file: File) -> Fields:
     """Return the name of each sheet, followed by its rows as paragraphs: see `row_paragraphs`.
 
     Dates are written as in ISO 8601, and numbers without decimals that they do not have. What
-    exceeds MOST_CELLS or MOST_CHARACTERS is noted, and sheets of more than MOST_PLACES. Raises
+    exceeds MOST_CELLS or MOST_CHARACTERS is noted, and sheets of more than MOST_PLACES. A web page
+    or a table in text, which programs export with the suffix .xls, is read as such. Raises
     InputError for a file that is damaged, or protected.
     """
+    if not file.raw.startswith(OF_WORKBOOKS) and is_text(file.raw):
+        is_markup = file.raw.lstrip(BEFORE_MARKUP).startswith(b"<")
+        return read_html(file) if is_markup else read_table(file)
     try:
         sheets, is_cut = _sheets(file)
     except (MemoryError, KeyboardInterrupt):
@@ -33,11 +38,9 @@ def read_spreadsheet(file: File) -> Fields:
         if "detect file format" in reason:  # what calamine also says of encrypted ones
             reason = "it is damaged, or protected by a password"
         raise InputError(f"the spreadsheet cannot be read: {reason}") from None
-    paragraphs = ((name, row_paragraphs(rows)) for name, rows in sheets)
-    blocks = [block for name, rows in paragraphs if rows for block in (name, *rows)]
-    sizes = list(accumulate(map(len, blocks)))  # the names of columns are in each row
-    kept = blocks[: bisect_right(sizes, MOST_CHARACTERS)]
-    if is_cut or len(kept) < len(blocks):
+    blocks = (block for name, rows in sheets if rows for block in (name, *row_paragraphs(rows)))
+    kept, more = first_blocks(blocks, MOST_CHARACTERS)
+    if is_cut or more:
         file.intake.note(
             f"spreadsheet not read after {MOST_CELLS:,} cells or {MOST_CHARACTERS:,} characters"
         )

@@ -58,7 +58,8 @@ def decode_text(raw: bytes, path: Path, intake: Intake, *, markup: bool) -> str:
         if text is None and (wide or b"\0" not in raw):
             text = _by_detection(raw, intake)
     recoded = raw if text is None else text.encode(errors="surrogatepass")
-    lines = [line.rstrip(b"\r") for line in recoded.removesuffix(b"\n").split(b"\n")]
+    ended = (line.rstrip(b"\r") for line in recoded.removesuffix(b"\n").split(b"\n"))
+    lines = [line for part in ended for line in part.split(b"\r")]  # old Macs' line breaks
     encoding = intake.encoding if text is None else "utf-8"
     return "\n".join(decode_lines(enumerate(lines, 1), path, encoding))
 

@@ -13,6 +13,7 @@ from birchbark.collection.file_readers.file import ContainedFile, Contents, Fiel
 from birchbark.collection.file_readers.file_types import (
     FileType,
     file_type,
+    name_with_type,
     suffixes,
     type_by_contents,
 )
@@ -75,7 +76,8 @@ def _parts(file: File, doc_id: str, kind: FileType, around: _Around) -> Iterator
         if contents and contents.fields is not None:
             yield Part(doc_id, _document(doc_id, contents.fields, kind, around))
         for inner in contents.files if contents else ():
-            name = _unique(_safe_name(inner.name), names)
+            named = name_with_type(_safe_name(inner.name), inner.suffix)
+            name = _unique(named, names)
             yield from _contained(file, f"{doc_id}/{doc_id_of(name)}", name, inner, around)
     except InputError as error:
         yield Part(doc_id, error.at(str(file.path)))

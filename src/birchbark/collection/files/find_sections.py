@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from birchbark.collection.file_readers.functions import function_starts, has_grammar
@@ -15,7 +16,8 @@ from birchbark.collection.parsing.intake import Intake
 from birchbark.collection.parsing.lines import uncompressed_name
 from birchbark.process_limits import result_of_child
 from birchbark.records import Document, stated_sections
-from birchbark.text.headings import heading_starts
+from birchbark.text.headings import heading_starts, markdown_headings
+from birchbark.text.line_breaks import with_line_feeds
 
 MARKDOWN, RESTRUCTURED_TEXT = "markdown", "restructuredtext"
 MOST_SECONDS = 3  # of processor time, to find the functions of a file
@@ -45,14 +47,17 @@ def with_section_starts(document: Document, intake: Intake) -> Document:
 
 def _headings(text: str, kind: str) -> Iterator[int]:
     """Yield where headings begin; in reStructuredText, some have a line above, too."""
-    unix = text.replace("\r\n", " \n").replace("\r", "\n")  # has the same length
-    is_markdown = kind == MARKDOWN
-    for start in heading_starts(unix, markdown=is_markdown, restructured_text=not is_markdown):
+    unix = with_line_feeds(text)
+    if kind == MARKDOWN:
+        lines = unix.split("\n")
+        offsets = [0, *accumulate(len(line) + 1 for line in lines)]
+        yield from (offsets[heading.start] for heading in markdown_headings(lines))
+        return
+    for start in heading_starts(unix, markdown=False):
         above = unix.rfind("\n", 0, max(0, start - 1)) + 1
         underline = unix.find("\n", start) + 1
         line = unix[above:start].strip()
-        has_overline = line and not is_markdown and unix.startswith(line, underline)
-        yield above if has_overline else start
+        yield above if line and unix.startswith(line, underline) else start
 
 
 def _suffix(doc_id: str) -> str:

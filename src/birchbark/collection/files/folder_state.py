@@ -38,6 +38,9 @@ class FolderSource:
         encoding: See `Intake`. Default `utf-8`.
         strict: Whether a file that cannot be read is an error. Default False.
         follow_links: Whether files are read to which links lead out of the folders. Default False.
+
+    Raises:
+        InputError: Two folders have the same name, or one is in another.
     """
 
     folders: tuple[str, ...]
@@ -47,24 +50,23 @@ class FolderSource:
     strict: bool = False
     follow_links: bool = False
 
-    @property
-    def roots(self) -> dict[str, Path]:
-        """The beginning of the paths of a folder's files → the folder; empty for a single one.
-
-        Raises InputError if two folders have the same name, or one is in another.
-        """
-        if len(self.folders) == 1:
-            return {"": Path(self.folders[0])}
-        roots = {Path(folder).name: Path(folder) for folder in self.folders}
+    def __post_init__(self) -> None:
         problem = ""
-        if len(roots) < len(self.folders):
+        if len({Path(folder).name for folder in self.folders}) < len(self.folders):
             problem = "two folders have the same name"
-        if any(root in other.parents for root in roots.values() for other in roots.values()):
+        around = {parent for folder in self.folders for parent in Path(folder).parents}
+        if len(self.folders) > 1 and not around.isdisjoint(map(Path, self.folders)):
             problem = "one folder is in another"
         if problem:
             remedy = "give a folder that contains both"
             raise InputError(problem, found=self.shown, remedy=remedy)
-        return roots
+
+    @property
+    def roots(self) -> dict[str, Path]:
+        """The beginning of the paths of a folder's files → the folder; empty for a single one."""
+        if len(self.folders) == 1:
+            return {"": Path(self.folders[0])}
+        return {Path(folder).name: Path(folder) for folder in self.folders}
 
     @property
     def shown(self) -> str:

@@ -22,7 +22,7 @@ from birchbark.collection.files.file_documents import DIVIDE, Part, doc_id_of, p
 from birchbark.collection.files.find_sections import with_section_starts
 from birchbark.collection.parsing.intake import Intake
 from birchbark.errors import InputError, UnreadableError
-from birchbark.process_limits import ends_with_parent, limit_memory, limit_time
+from birchbark.process_limits import given_limits, limit_memory, limit_time
 from birchbark.records import Document
 from birchbark.systems import TROUBLES
 
@@ -107,7 +107,7 @@ def _as_json(part: Part) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests, within the limits of the command line, until there are no more."""
-    memory, seconds = map(int, sys.argv[1:])
+    memory, seconds = given_limits()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
     limit_memory(memory)
@@ -120,8 +120,7 @@ def main() -> None:
     while line := sys.stdin.buffer.readline():
         request = json.loads(line)
         raw = sys.stdin.buffer.read(request["bytes"])
-        with ends_with_parent():  # which writes nothing until the last answer
-            notes = answer(request, raw, memory, seconds, write)
+        notes = answer(request, raw, memory, seconds, write)
         write({"notes": notes, "last": True})
 
 

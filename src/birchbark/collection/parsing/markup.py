@@ -12,16 +12,24 @@ from typing import NamedTuple, TypeVar
 from birchbark.errors import InputError
 
 IGNORED = {"script", "style", "template", "noscript"}
+SOURCES = ("annotation", "annotation-xml")  # of a formula, in another language
 INLINE = frozenset(
     (
-        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby "
-        "s samp small span strike strong sub sup time tt u var wbr"
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math "
+        "nobr output picture q ruby s samp small source span strike strong sub sup svg time tt u "
+        "var wbr"
     ).split()
 )
-
+_OFFICE = re.compile("(?:st[0-9]+|[ovw]):")  # how names of Office's tags begin, which are inline
 READINGS = ("rt", "rp")  # how characters are read, and the brackets around that
 RUBY = (*READINGS, "rb", "rtc")
-SOFT_BREAKS = {"br": "\n", "td": " ", "th": " "}  # all other tags separate blocks
+MATHS = (
+    "annotation annotation-xml maction menclose merror mfenced mfrac mi mmultiscripts mn mo mover "
+    "mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd "
+    "mtext mtr munder munderover semantics"
+).split()
+# all other tags separate blocks
+SOFT_BREAKS = {"br": "\n", "td": " ", "th": " ", **dict.fromkeys(MATHS, " ")}
 # Elements of pages, by tag or by ARIA role, that are not what a page is about.
 NAVIGATION_TAGS = frozenset("nav footer search select".split())
 NAVIGATION_ROLES = frozenset("navigation menu contentinfo banner search".split())
@@ -36,6 +44,7 @@ VOID = frozenset("area base br col embed hr img input link meta source track wbr
 
 LONG = (("<!--", "-->"), ("<![CDATA[", "]]>"))  # what may contain tags, and where it ends
 _TAG = re.compile(r"""<[^<>"']*+(?:(?:"[^"]*+"|'[^']*+'|["'])[^<>"']*+)*+>""")
+_BADLY_QUOTED = re.compile("<[a-zA-Z/][^<>]*>")  # a tag with one quotation mark too many
 Parser = TypeVar("Parser", bound=HTMLParser)
 
 
@@ -47,15 +56,18 @@ class _Text(HTMLParser):
         self.title: list[str] = []
         self.body: list[str] = []
         self.headings: list[slice] = []  # where the text of each is among the pieces of the body
-        self._heading = 0  # where the one that is open begins
-        self._ignored = 0
-        self._in_title = self._in_reading = False
+        self._heading: int | None = None  # where the one that is open begins
+        self._ignored = self._svg = 0  # how many are open
+        self._in_title = self._in_reading = self._in_math = self._in_source = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._ignored += tag in IGNORED
+        self._in_math |= tag == "math"
+        self._in_source |= self._in_math and tag in SOURCES
         # what is above characters; its end may be missing
         self._in_reading = tag in READINGS or (self._in_reading and tag in INLINE)
-        self._in_title |= tag == "title" and not self.title  # SVG elements have titles as well
+        self._svg += tag == "svg"  # whose elements have titles as well
+        self._in_title |= tag == "title" and not self.title and not self._svg
         self._break(tag)
         if tag in SECTION_HEADINGS:
             self._heading = len(self.body)
@@ -65,14 +77,18 @@ class _Text(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._ignored = max(0, self._ignored - (tag in IGNORED))
+        self._svg = max(0, self._svg - (tag == "svg"))
         self._in_title &= tag != "title"
+        self._in_math &= tag != "math"
+        self._in_source &= self._in_math and tag not in SOURCES
         self._in_reading &= tag in INLINE and tag != "ruby"
-        if tag in SECTION_HEADINGS:
+        if tag in SECTION_HEADINGS and self._heading is not None:
             self.headings.append(slice(self._heading, len(self.body)))
+            self._heading = None
         self._break(tag)
 
     def _break(self, tag: str) -> None:
-        if tag not in INLINE and tag not in RUBY:
+        if not (self._svg or tag in INLINE or tag in RUBY or _OFFICE.match(tag)):
             self.body.append(SOFT_BREAKS.get(tag, "\n\n"))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
@@ -87,8 +103,9 @@ class _Text(HTMLParser):
         return end + len(mark)
 
     def handle_data(self, data: str) -> None:
-        if not self._ignored and not self._in_reading:
-            (self.title if self._in_title else self.body).append(data)
+        if not (self._ignored or self._in_reading or self._in_source):
+            text = f" {data} " if self._svg else data  # labels of a drawing stay apart
+            (self.title if self._in_title else self.body).append(text)
 
 
 class _Element(NamedTuple):
@@ -176,7 +193,7 @@ def _without_open_tags(markup: str) -> str:
     while (start := markup.find("<", position)) >= 0:
         pieces.append(markup[position:start])
         begin, end = next((pair for pair in LONG if markup.startswith(pair[0], start)), ("<", ""))
-        tag = None if end else _TAG.match(markup, start)
+        tag = None if end else _TAG.match(markup, start) or _BADLY_QUOTED.match(markup, start)
         if end and last_end[end] >= start + len(begin):
             position = markup.index(end, start + len(begin)) + len(end)
         elif tag:
