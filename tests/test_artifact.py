@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from birchbark.artifact import (
     new_directory,
     new_file,
     read_json,
+    refuse_existing,
     write_json,
 )
 from birchbark.errors import ArtifactError, InputError
@@ -48,9 +51,29 @@ def test_failing_block_keeps_old_file(tmp_path: Path) -> None:
 
 
 def test_existing_directory_is_not_overwritten(tmp_path: Path) -> None:
-    """Without `replace`, an existing directory is an error."""
-    with pytest.raises(InputError, match="already exists"), new_directory(tmp_path):
+    """Without `replace`, an existing directory is an error, unless it is empty."""
+    target = tmp_path / "x"
+    target.mkdir()
+    with new_directory(target, check=pytest.fail) as scratch:
+        (scratch / "new").touch()
+    with pytest.raises(InputError, match="already exists"), new_directory(target):
         pass
+    assert [*target.iterdir()] == [target / "new"]
+
+
+def test_folders_that_cannot_be_replaced_are_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty one is refused before any work if it is mounted, or the process is in it."""
+    monkeypatch.chdir(tmp_path)
+    for target in (Path(), tmp_path):
+        with pytest.raises(InputError, match="already exists"):
+            refuse_existing(target)
+    monkeypatch.chdir("/")
+    refuse_existing(tmp_path)
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
+    with pytest.raises(InputError, match="already exists"):
+        refuse_existing(tmp_path)
 
 
 def test_replace_swaps_the_directory(tmp_path: Path) -> None:
@@ -130,6 +153,48 @@ def test_replacing_is_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["new"]
 
 
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupted_replacement_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, late: bool
+) -> None:
+    """Where directories are swapped by renames, the old or the new one is there after Ctrl-C."""
+    with new_directory(tmp_path / "x") as scratch:
+        (scratch / "old").touch()
+    monkeypatch.setattr("birchbark.artifact.HAS_FOLDER_HANDLES", False)
+    rename, steps = Path.rename, itertools.count(1)
+
+    def interrupted(path: Path, to: Path) -> None:
+        now = next(steps) == step
+        if not now or late:
+            rename(path, to)
+        if now:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt), new_directory(tmp_path / "x", replace=True) as scratch:
+        (scratch / "new").touch()
+    kept = "new" if (step, late) == (2, True) else "old"
+    assert [path.name for path in (tmp_path / "x").iterdir()] == [kept]
+
+
+def test_an_old_directory_that_cannot_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new one is in place, which is no error."""
+    with new_directory(tmp_path / "x") as scratch:
+        (scratch / "old").touch()
+
+    def stays(path: Path, *, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError("directory not empty")
+
+    monkeypatch.setattr("shutil.rmtree", stays)
+    with new_directory(tmp_path / "x", replace=True) as scratch:
+        (scratch / "new").touch()
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
+
+
 def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
     """A link keeps its target, and a pipe or open stream is not replaced by a file."""
     (tmp_path / "there").write_text("old")
@@ -192,3 +257,18 @@ def test_a_lock_follows_no_link_and_truncates_nothing(tmp_path: Path) -> None:
         lock(tmp_path / "new.lock", "index")
     held.close()
     lock(tmp_path / "new.lock", "index").close()
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the file, which is closed."""
+    handles: list[int] = []
+
+    def refuse(handle: int) -> None:
+        handles.append(handle)
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("birchbark.artifact.lock_handle", refuse)
+    with pytest.raises(ArtifactError, match=r"x\.lock: the index cannot be locked: No locks"):
+        lock(tmp_path / "x.lock", "index")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handles[0])

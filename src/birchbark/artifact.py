@@ -39,8 +39,12 @@ def refuse_existing(
     replace: bool = False,
     remedy: str = "choose another path, or replace it: --replace, or replace=True",
 ) -> None:
-    """Raise InputError if `target` exists and must not be replaced; call it before any work."""
-    if target.exists() and not replace:
+    """Raise InputError if `target` exists and must not be replaced; call it before any work.
+
+    An empty folder holds nothing that could be lost, and may be replaced, unless it is one that
+    cannot: a mount point, or the process's own folder.
+    """
+    if target.exists() and not replace and not _is_empty_folder(target):
         raise InputError("already exists", where=str(target), remedy=remedy)
 
 
@@ -50,14 +54,15 @@ def new_directory(
 ) -> Iterator[Path]:
     """Yield a new directory, which becomes `target` if the block succeeds, and is deleted if not.
 
-    check: called with the directory that would be replaced; it raises unless that holds the same
-    kind of artifact, so that unrelated files are never lost. Raises InputError if `target` exists
-    and `replace` is false, or if `target` is not a directory, both before and after the block.
+    check: called with the directory that would be replaced, unless it is empty; it raises unless
+    that holds the same kind of artifact, so that unrelated files are never lost. Raises InputError
+    if `target` exists, is not an empty directory and `replace` is false, or if `target` is not a
+    directory, both before and after the block.
     """
     _check_target(target, replace, check)
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    _delete_abandoned(target.parent)
+    delete_abandoned(target.parent)
     scratch, locked = _locked_directory(target.parent)
     try:
         yield scratch
@@ -65,8 +70,7 @@ def new_directory(
             flush(path)
         _check_target(target, replace, check)
         if target.exists():
-            _exchange(scratch, target)
-            shutil.rmtree(scratch)
+            _replace(target, scratch)
         else:
             scratch.rename(target)
         flush(target.parent)
@@ -106,7 +110,7 @@ def _new_name(parent: Path) -> Path:
     return parent / f"{TEMPORARY}{secrets.token_hex(RANDOM_CHARACTERS // 2)}"
 
 
-def _delete_abandoned(parent: Path) -> None:
+def delete_abandoned(parent: Path) -> None:
     """Delete temporary directories of processes that no longer exist, if that can be known."""
     if not HAS_FOLDER_HANDLES:
         return
@@ -125,23 +129,35 @@ def _check_target(target: Path, replace: bool, check: Callable[[Path], object]) 
     if target.exists():
         if not target.is_dir():
             raise InputError("is not a folder", where=str(target), remedy="choose another path")
-        check(target)
+        if not _is_empty_folder(target):
+            check(target)
 
 
-def _exchange(first: Path, second: Path) -> None:
-    """Swap two directories: atomically if the operating system can, otherwise by three renames."""
+def _is_empty_folder(path: Path) -> bool:
+    if not path.is_dir() or os.path.ismount(path) or path.samefile(os.curdir):
+        return False
+    return not any(path.iterdir())
+
+
+def _replace(target: Path, new: Path) -> None:
+    """Put a directory in the place of another: atomically if the system can, else by two renames.
+
+    The other one is then deleted as far as possible; on NFS, a file of it that is open remains.
+    """
     renameat2 = getattr(ctypes.CDLL(None), "renameat2", None) if HAS_FOLDER_HANDLES else None
-    names = (os.fsencode(first), os.fsencode(second))
+    names = (os.fsencode(new), os.fsencode(target))
     if renameat2 and renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
+        discard(new)
         return
-    aside = first.with_name(f"{first.name}-old")
-    second.rename(aside)
+    aside = new.with_name(f"{new.name}-old")
     try:
-        first.rename(second)
-    except OSError:
-        aside.rename(second)
+        target.rename(aside)
+        new.rename(target)
+    except BaseException:
+        if aside.exists() and not target.exists():
+            aside.rename(target)
         raise
-    aside.rename(first)
+    discard(aside)
 
 
 @contextmanager
@@ -188,25 +204,34 @@ def lock(path: Path, kind: str, wait: float = 0) -> IO[str]:
     followed, since it may name a file of another kind.
 
     kind: noun for what the lock protects, for the error message. wait: seconds to wait for another
-    process that holds the lock. Raises ArtifactError if it holds the lock even then, and OSError if
-    the file cannot be written or is a link.
+    process that holds the lock. Raises ArtifactError if it holds the lock even then, or if the file
+    system has no locks, and OSError if the file cannot be written or is a link.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
     file, end = os.fdopen(handle, "r+"), time.monotonic() + wait
-    while True:
-        try:
-            lock_handle(file.fileno())
-        except BlockingIOError:
-            if time.monotonic() < end:
-                time.sleep(LOCK_INTERVAL)
-                continue
-            file.close()
+    try:
+        while True:
+            try:
+                lock_handle(file.fileno())
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(LOCK_INTERVAL)
+                    continue
+                raise ArtifactError(
+                    f"another process is writing to this {kind}",
+                    where=str(path.parent),
+                    remedy="try again when it has finished",
+                ) from None
+            return file
+    except BaseException as error:
+        file.close()
+        if isinstance(error, OSError):
             raise ArtifactError(
-                f"another process is writing to this {kind}",
-                where=str(path.parent),
-                remedy="try again when it has finished",
-            ) from None
-        return file
+                f"the {kind} cannot be locked: {error.strerror}",
+                where=str(path),
+                remedy="write it to a file system that has locks",
+            ) from error
+        raise
 
 
 def write_json(path: Path, value: Any) -> None:

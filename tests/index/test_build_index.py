@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from birchbark.errors import InputError
+from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
@@ -33,7 +34,8 @@ def test_an_empty_collection_is_refused(tmp_path: Path) -> None:
 
 def test_an_index_is_replaced_only_on_request(tmp_path: Path) -> None:
     """A folder that is not an index is never replaced."""
-    build_index(DOCUMENTS, tmp_path / "i")
+    (tmp_path / "i").mkdir()
+    build_index(DOCUMENTS, tmp_path / "i")  # into an empty folder
     with pytest.raises(InputError, match="already exists"):
         build_index(DOCUMENTS[:1], tmp_path / "i")
     assert len(build_index(DOCUMENTS[:1], tmp_path / "i", replace=True)) == 1
@@ -41,7 +43,28 @@ def test_an_index_is_replaced_only_on_request(tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     with pytest.raises(InputError, match="no index here"):
         build_index(DOCUMENTS, tmp_path / "mine", replace=True)
+    (tmp_path / "mine" / "manifest.json").write_text("{")  # it may be another program's
+    with pytest.raises(ArtifactError, match="damaged index"):
+        build_index(DOCUMENTS, tmp_path / "mine", replace=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_an_index_of_another_version_is_replaced(tmp_path: Path, shards: int | None) -> None:
+    """So is one whose manifest is damaged: the errors of both tell to build it again."""
+    build_index(DOCUMENTS, tmp_path / "i", shards=shards)
+    for changed in ({"version": 6}, {"checksum": ""}):
+        for name in ("manifest.json", "shards.json", "shard-00/manifest.json"):
+            if (path := tmp_path / "i" / name).exists():
+                path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+        build_index(DOCUMENTS, tmp_path / "i", replace=True, shards=shards)
+        assert len(Index(tmp_path / "i")) == len(DOCUMENTS)
+
+
+def test_an_index_without_fields_is_refused(tmp_path: Path) -> None:
+    """It could not be searched."""
+    with pytest.raises(InputError, match="no field to index"):
+        build_index(DOCUMENTS, tmp_path / "i", Schema(fields={}))
 
 
 def test_a_failed_replacement_keeps_the_old_index(tmp_path: Path) -> None:

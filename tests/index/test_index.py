@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.part import Part
 from birchbark.records import Document
 from birchbark.text.analyzer import analyzer
 from conftest import DOCUMENTS, WORDS
@@ -70,6 +72,9 @@ def test_fields_are_indexed_separately(tmp_path: Path) -> None:
     assert index.fields == ("title", "all")
     assert index.document_frequencies(["river"], "title") == {}
     assert index.document_frequencies(["river"], "all") == {"river": 3}
+    assert index.document_frequencies(iter(["river"]), "all") == {"river": 3}
+    with pytest.raises(InputError, match="the terms are not a list"):
+        index.document_frequencies("river", "all")
     with pytest.raises(InputError, match=r"no field 'body' to search.*title, all"):
         index.totals("body")
 
@@ -78,3 +83,24 @@ def test_an_unknown_document_is_reported(index: Index) -> None:
     """The error suggests the most likely reason."""
     with pytest.raises(InputError, match=r"no document nessie.*another collection"):
         index.documents(["canoe", "nessie"])
+
+
+def test_an_index_that_is_replaced_while_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is the new one, whose parts have the names of the old ones."""
+    build_index([Document("old", {"text": "one birch"})], tmp_path / "i")
+    new = build_index([Document("new", {"text": "an iron bridge"})], tmp_path / "new")
+    replacing = iter([True])
+
+    def open_part(*arguments: Any) -> Part:
+        if next(replacing, False):
+            (tmp_path / "i").rename(tmp_path / "old")
+            (tmp_path / "new").rename(tmp_path / "i")
+        return Part(*arguments)
+
+    monkeypatch.setattr("birchbark.index.index.Part", open_part)
+    opened = Index(tmp_path / "i")
+    assert opened.fingerprint == new.fingerprint
+    assert [document.doc_id for document in opened] == ["new"]
+    assert not opened.outdated

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis.strategies import integers, lists
+
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.layout import PartEntry
@@ -37,11 +40,29 @@ def entries(*documents: int) -> list[PartEntry]:
 
 
 def test_ten_adjacent_parts_of_a_size_are_merged() -> None:
-    """Of several groups it is the smallest parts'; sizes are alike that have as many digits."""
+    """Of several groups it is the smallest parts'; sizes are alike that have as many digits.
+
+    A part counts as one of the largest that follow, so that a mixture is merged, too.
+    """
     large, small = [100] * 10, [1, 9] * 5
     assert [p.documents for p in parts_to_merge(entries(*large, *small))] == small
     assert [p.documents for p in parts_to_merge(entries(*large, 10, *small[1:]))] == large
-    assert list(parts_to_merge(entries(*[1] * 9, 10, *[1] * 9))) == []
+    assert list(parts_to_merge(entries(*[1] * 8, 10, *[1] * 9))) == []
+    mixture = [1, 50] * 5
+    assert [p.documents for p in parts_to_merge(entries(400, *mixture, 9))] == mixture
+
+
+@given(lists(integers(1, 2000), max_size=300))
+def test_commits_of_any_size_leave_few_parts(sizes: list[int]) -> None:
+    """There are at most nine of each order of magnitude."""
+    parts: list[PartEntry] = []
+    for size in sizes:
+        parts += entries(size)
+        while group := parts_to_merge(parts):
+            begin = next(i for i, part in enumerate(parts) if part is group[0])
+            parts[begin : begin + len(group)] = entries(sum(part.documents for part in group))
+    assert sum(part.documents for part in parts) == sum(sizes)
+    assert len(parts) <= 9 * len(str(sum(sizes)))
 
 
 def test_documents_are_numbered_without_the_deleted(tmp_path: Path) -> None:

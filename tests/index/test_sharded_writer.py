@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from divided_indexes import DOCUMENTS, QUERIES, STAGES, bits, built, words
 
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index.attachment_schema import AttachmentSchema, RowForm
+from birchbark.index.attachment_writer import NewRows
 from birchbark.index.index import Index
 from birchbark.index.layout import Manifest
 from birchbark.index.sharded_writer import ShardedWriter, open_writer
@@ -50,6 +53,26 @@ def test_changes_go_to_the_right_shard(tmp_path: Path) -> None:
         own = Index(shard)
         assert len(own.parts) == 1
         assert all(shard_number(document.doc_id, 3) == number for document in own)
+
+
+def test_rows_are_compared_as_they_are_stored(tmp_path: Path) -> None:
+    """A tuple is stored as a list; an invalid schema is refused before anything is dropped."""
+    built(tmp_path / "i", 2)
+    computed: list[int] = []
+
+    def compute(documents: Sequence[Document]) -> list[NewRows]:
+        computed.append(len(documents))
+        return [{"x": np.zeros(1, np.float32)} for _ in documents]
+
+    schema = AttachmentSchema({"sizes": (1, 2)}, {"x": RowForm("f4")})
+    for _ in range(2):
+        with open_writer(tmp_path / "i") as writer:
+            writer.attach("rows", schema, compute)
+    assert sum(computed) == len(DOCUMENTS)
+    with open_writer(tmp_path / "i") as writer, pytest.raises(InputError):
+        writer.attach("rows", AttachmentSchema({}, {"x": RowForm("complex64")}), compute)
+    assert Index(tmp_path / "i").missing_rows() == {}
+    assert list(Index(tmp_path / "i").attachments) == ["rows"]
 
 
 def test_attachments_of_another_kind_are_replaced(

@@ -27,6 +27,28 @@ def test_damage_is_located(tmp_path: Path) -> None:
     assert find_damage(tmp_path / "i") == []
 
 
+def test_what_a_commit_replaces_meanwhile_is_not_damage(tmp_path: Path) -> None:
+    """The files that replace it are verified, and damage elsewhere is still reported."""
+    build_index(DOCUMENTS, tmp_path / "i", part_tokens=1)
+
+    def merge(parts: int) -> None:
+        if len([*(tmp_path / "i").glob("part-*")]) > 1:
+            with IndexWriter(tmp_path / "i") as writer:
+                writer.merge()
+
+    assert find_damage(tmp_path / "i", merge) == []
+    build_index(DOCUMENTS, tmp_path / "i", replace=True, part_tokens=1)
+    first, *_ = sorted((tmp_path / "i").glob("part-*/texts.blocks"))
+    first.write_bytes(b"x" * first.stat().st_size)
+
+    def delete(parts: int) -> None:
+        with IndexWriter(tmp_path / "i") as writer:
+            writer.delete(DOCUMENTS[-1].doc_id)
+
+    (line,) = find_damage(tmp_path / "i", delete)
+    assert first.parent.name in line
+
+
 def test_a_renamed_file_is_located(tmp_path: Path) -> None:
     """Its contents alone would have the right checksum."""
     build_index(DOCUMENTS, tmp_path / "i")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,8 @@ from hypothesis import strategies as st
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
-from birchbark.index.layout import Manifest
+from birchbark.index.layout import Manifest, PartEntry
+from birchbark.index.merge import merge_parts
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.records import Document
@@ -160,6 +163,47 @@ def test_an_index_is_not_replaced_while_it_is_written(tmp_path: Path) -> None:
         writer.commit()
     writer.close()
     assert [d.doc_id for d in Index(tmp_path / "i")] == [d.doc_id for d in DOCUMENTS[2:]]
+
+
+def test_a_merge_leaves_an_index_that_was_built_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merging takes long, and ended by writing the old parts over the new ones."""
+    build_index(DOCUMENTS[:2], tmp_path / "i", part_tokens=1)
+
+    def replaced(*arguments: Any) -> PartEntry:
+        entry = merge_parts(*arguments)
+        shutil.rmtree(tmp_path / "i")
+        build_index(DOCUMENTS[2:], tmp_path / "i")
+        return entry
+
+    monkeypatch.setattr("birchbark.index.writer.merge_parts", replaced)
+    writer = IndexWriter(tmp_path / "i")
+    with pytest.raises(ArtifactError, match="replaced or removed"):
+        writer.merge()
+    writer.close()
+    assert [d.doc_id for d in Index(tmp_path / "i")] == [d.doc_id for d in DOCUMENTS[2:]]
+
+
+def test_a_commit_is_complete_where_the_index_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be too many open files. To commit again does not add the documents again."""
+    build_index(DOCUMENTS[:2], tmp_path / "i")
+
+    def refused(directory: Path) -> Index:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.add(DOCUMENTS[2])
+        with monkeypatch.context() as full:
+            full.setattr("birchbark.index.writer.Index", refused)
+            writer.commit()
+            with pytest.raises(OSError, match="Too many"):
+                writer.delete(DOCUMENTS[2].doc_id)
+        writer.commit()
+        writer.add(DOCUMENTS[2])
+    assert len(Index(tmp_path / "i")) == 3
 
 
 def test_files_are_flushed_before_the_manifest_names_them(

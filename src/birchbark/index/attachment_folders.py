@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from birchbark.index.attachment_reader import Numbers, RowFolder, reporting_damage
+from birchbark.index.attachment_reader import Numbers, RowFolder
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.attachment_writer import copy_rows
 from birchbark.index.layout import Manifest, PartEntry
@@ -82,7 +82,7 @@ def renumbered(folders: Sequence[RowFolder], new: Numbers) -> Iterator[tuple[Row
     """
     for folder in folders:
         folder.check_order()
-        with reporting_damage(folder.path):
+        with folder.reporting_damage():
             numbers = new[folder.docs]
         yield folder, numbers
 

@@ -7,8 +7,8 @@ rows therefore raises an error; it never returns another document's rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
-from birchbark.errors import ArtifactError, InputError, is_damage
+from birchbark.errors import InputError, reporting_damage
 from birchbark.index.arrays import map_array, map_raw
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry, RowForm, Rows
 from birchbark.index.part import Part, locate_documents
@@ -42,19 +42,6 @@ def document_salt(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     return (numbers.astype(np.uint64) * np.uint64(2_654_435_761)).astype(np.uint32)
 
 
-@contextmanager
-def reporting_damage(folder: Path) -> Iterator[None]:
-    """Turn errors that only damage can cause into an ArtifactError that names `folder`."""
-    try:
-        yield
-    except (OSError, ValueError, IndexError) as error:
-        if not is_damage(error):
-            raise
-        raise ArtifactError(
-            f"damaged attachment: {error}", where=str(folder), remedy=REMEDY
-        ) from error
-
-
 class RowFolder:
     """One folder, with the rows of some documents of one part.
 
@@ -66,7 +53,7 @@ class RowFolder:
     def __init__(self, folder: Path, entry: RowFolderEntry, schema: AttachmentSchema) -> None:
         """Map the folder that `entry` describes; ArtifactError if a file is missing or damaged."""
         self.path = folder
-        with reporting_damage(folder):
+        with self.reporting_damage():
             self.docs = map_array(folder / "docs.npy")
             self.starts = map_array(folder / "starts.npy")
             self.checksums = map_array(folder / "checks.npy")
@@ -75,6 +62,10 @@ class RowFolder:
                 for name, form in schema.arrays.items()
             }
             self._check(entry)
+
+    def reporting_damage(self) -> AbstractContextManager[None]:
+        """Turn errors that only damage can cause into an ArtifactError that names the folder."""
+        return reporting_damage("attachment", self.path, REMEDY)
 
     def _check(self, entry: RowFolderEntry) -> None:
         """Raise ValueError if an array has the wrong shape or dtype."""
@@ -95,7 +86,7 @@ class RowFolder:
 
     def check_order(self) -> None:
         """Raise ArtifactError unless document numbers and row starts ascend; read all of them."""
-        with reporting_damage(self.path):
+        with self.reporting_damage():
             starts = self.starts.astype(np.int64)
             ends = tuple(starts[-1].tolist())
             if (np.diff(self.docs.astype(np.int64)) <= 0).any():
@@ -113,7 +104,7 @@ class RowFolder:
         positions = self._positions(numbers, documents)
         covered = np.flatnonzero(positions >= 0)
         positions = positions[covered]
-        with reporting_damage(self.path):
+        with self.reporting_damage():
             begins, ends = self.starts[positions].tolist(), self.starts[positions + 1].tolist()
             checksums = (self.checksums[positions] ^ document_salt(numbers[covered])).tolist()
             result: list[Rows | None] = [None] * len(numbers)
@@ -201,6 +192,6 @@ class Attachment:
         missing = np.zeros(part.documents, bool)
         missing[part.live_numbers()] = True
         for folder in self.folders[position]:
-            with reporting_damage(folder.path):
+            with folder.reporting_damage():
                 missing[folder.docs] = False
         return np.flatnonzero(missing)

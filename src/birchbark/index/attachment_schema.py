@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,14 @@ class AttachmentSchema:
             raise InputError(f"config is not JSON: {error}", where=name) from error
         arrays = {name: _checked_form(name, form) for name, form in sorted(self.arrays.items())}
         return AttachmentSchema(config, arrays)
+
+    def check_same(self, name: str, stored: Mapping[str, AttachmentSchema], where: Path) -> None:
+        """Raise InputError if an index has the attachment `name` with another schema.
+
+        stored: the attachments of the index. where: its directory.
+        """
+        if stored.get(name, self) != self:
+            raise InputError(f"the index has {name} with another schema", where=str(where))
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> AttachmentSchema:

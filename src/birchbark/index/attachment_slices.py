@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from birchbark.errors import InputError
 from birchbark.index.attachment_folders import (
     folder_name,
     join_similar,
@@ -68,9 +67,7 @@ def store_slice(
     schema, or the rows have the wrong form.
     """
     name, schema = job.name, job.schema
-    if manifest.attachments.get(name, schema) != schema:
-        where = str(index.directory)
-        raise InputError(f"the index has {name} with another schema", where=where)
+    schema.check_same(name, manifest.attachments, index.directory)
     parts = [(part.name, part.entry.checksum) for part in index.parts]
     if computed.part not in parts:  # it has been merged
         return

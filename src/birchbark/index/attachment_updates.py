@@ -67,14 +67,14 @@ def attach_rows(
 
 
 def without_attachment(manifest: Manifest, name: str) -> Manifest:
-    """Return the manifest without the attachment `name`; InputError if there is none."""
+    """Return the next manifest, without the attachment `name`; InputError if there is none."""
     if name not in manifest.attachments:
         known = ", ".join(manifest.attachments)
         remedy = f"the index has {known}" if known else "the index has no attachments"
         raise InputError(f"no attachment {name!r} in this index", remedy=remedy)
     remaining = {key: schema for key, schema in manifest.attachments.items() if key != name}
     parts = tuple(with_folders(entry, name, ()) for entry in manifest.parts)
-    return replace(manifest, parts=parts, attachments=remaining)
+    return successor(replace(manifest, attachments=remaining), parts)
 
 
 def merge_attachments(

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from birchbark import defaults
-from birchbark.arguments import iterated, mapping_of, names_of, path_of
+from birchbark.arguments import check_instance, iterated, mapping_of, names_of, path_of
 from birchbark.artifact import fingerprint, lock, new_directory
-from birchbark.errors import InputError, require_at_least
+from birchbark.errors import ArtifactError, InputError, require_at_least
 from birchbark.index.build_shards import build_shards
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, DEFAULT_FIELDS, VOCABULARY, Manifest
 from birchbark.index.sharded_writer import Writer, open_writer
-from birchbark.index.shards import manifest_folders, read_manifest, write_shards
+from birchbark.index.shards import check_replaceable, is_index, manifest_folders, write_shards
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import LOCK, PART_TOKENS, IndexWriter, as_document
 from birchbark.records import Document
@@ -70,16 +70,18 @@ class Schema:
         The title is always read first; if it is among `fields`, that changes nothing.
         """
         read = tuple(dict.fromkeys(name for name in fields if name != "title"))
-        contents = {CONTENTS: ("title", *read)} if self.fields == DEFAULT_FIELDS else self.fields
-        return replaced(self, read_fields=read, fields=contents)
+        indexed = dict(self.fields)
+        if indexed.get(CONTENTS) == DEFAULT_FIELDS[CONTENTS]:
+            indexed[CONTENTS] = ("title", *read)
+        return replaced(self, read_fields=read, fields=indexed)
 
     def manifest(self) -> Manifest:
         """Return the manifest of an empty index with this schema.
 
         Raises:
             InputError: If the analyzer is unknown, its vocabulary is missing or not used, a field
-                is indexed in two ways, a number of steps is below 1, or there are more than 1000
-                fields.
+                is indexed in two ways, a number of steps is below 1, or there are no fields or
+                more than 1000.
         """
         if clash := set(self.fields).intersection(self.keywords):
             raise InputError(f"field {min(clash)!r} is both searched and filtered by")
@@ -90,6 +92,8 @@ class Schema:
             require_at_least(f"largest weight of field {name!r}", MAX_IMPACT // steps, 1)
         sources = {name: tuple(names) for name, names in self.fields.items()}
         sources |= {name: (name,) for name in (*self.keywords, *self.weighted)}
+        if not sources:
+            raise InputError("no field to index", wanted="a field, keyword or weighted field")
         if len(sources) > MAX_FIELDS:
             raise InputError(
                 "too many indexed fields", wanted=f"at most {MAX_FIELDS}", found=str(len(sources))
@@ -141,11 +145,12 @@ def build_index(
             documents.
         ArtifactError: If another process is writing to the index that is to be replaced.
     """
+    check_instance(schema, Schema, "the schema")
     manifest = schema.manifest()
     directory = path_of(directory, "the directory of the index")
-    new = new_directory(directory, replace=replace, check=read_manifest)
+    new = new_directory(directory, replace=replace, check=check_replaceable)
     with ExitStack() as stack, new as scratch:
-        for folder in manifest_folders(directory) if directory.exists() else ():
+        for folder in _folders_to_lock(directory):
             stack.enter_context(lock(folder / LOCK, "index"))
         folders = [scratch] if shards is None else [scratch, *write_shards(scratch, shards)]
         if schema.vocabulary is not None:
@@ -166,6 +171,16 @@ def build_index(
         if not HAS_FOLDER_HANDLES:  # the system replaces no folder in which a file is open
             stack.close()
     return Index(directory)
+
+
+def _folders_to_lock(directory: Path) -> list[Path]:
+    """Return the folders that a writer of the index to be replaced would lock, if there is one."""
+    if not is_index(directory):
+        return []
+    try:
+        return manifest_folders(directory)
+    except ArtifactError:  # nobody can write to it
+        return []
 
 
 def _finish(directory: Path, finish: Callable[[Writer], object]) -> None:

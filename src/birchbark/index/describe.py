@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,11 @@ def describe(index: Index) -> dict[str, str | int]:
     each indexed field. Terms of deleted documents count until a merge removes them.
     """
     manifest = read_manifest(index.directory)
-    sizes = {path: path.stat().st_size for path in index.directory.rglob("*") if path.is_file()}
+    sizes = {}
+    for folder, _, names in os.walk(index.directory):  # passes over what a writer has deleted
+        for path in (Path(folder, name) for name in names):
+            with suppress(FileNotFoundError):
+                sizes[path] = path.stat().st_size
     stored = sum(size for path, size in sizes.items() if path.name.startswith("texts."))
     forward = sum(size for path, size in sizes.items() if path.name.startswith("forward"))
     figures: dict[str, str | int] = {

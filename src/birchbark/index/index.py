@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
-from birchbark.arguments import path_of
+from birchbark.arguments import path_of, texts_of
 from birchbark.artifact import json_checksum
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals
-from birchbark.index.part import Part, PartField
+from birchbark.index.part import Part, PartField, locate_documents
 from birchbark.index.shards import manifest_folders, manifest_id, read_manifest, shard_folders
 from birchbark.recently_used import RecentlyUsed
 from birchbark.record_values import as_id, ids_of
@@ -59,7 +60,9 @@ class Index:
                 if before == self._manifest:
                     raise  # otherwise a writer has replaced the files in the meantime: try again
             else:
-                return
+                if _inode(self.directory) == self._folder:
+                    return
+                self._read_manifest()  # parts may be those of another index, which replaced it
 
     def __fspath__(self) -> str:
         """An index stands for its directory where a path is wanted."""
@@ -67,6 +70,7 @@ class Index:
 
     def _read_manifest(self) -> None:
         self._manifest_folders = manifest_folders(self.directory)
+        self._folder = _inode(self.directory)
         # before the manifest is read, so that no change is missed
         self._manifest_id = manifest_id(self._manifest_folders)
         self._manifest = read_manifest(self.directory)
@@ -213,9 +217,9 @@ class Index:
         number = self.field_number(field)
         return sum((part.totals[number] for part in self.parts), FieldTotals(0, 0))
 
-    def document_frequencies(self, terms: Sequence[str], field: str) -> dict[str, int]:
+    def document_frequencies(self, terms: Iterable[str], field: str) -> dict[str, int]:
         """Return term → number of documents that contain it in `field`, for terms that occur."""
-        number = self.field_number(field)
+        number, terms = self.field_number(field), texts_of(terms, "term")
         frequencies: Counter[str] = Counter()
         for part in self.parts:
             with part.reporting_damage():
@@ -279,6 +283,13 @@ class Index:
             )
         return located
 
+    def check_known(self, doc_ids: Iterable[str]) -> None:
+        """Raise InputError, as `locate` does, if one of these documents is not in the index."""
+        doc_ids = ids_of(doc_ids)
+        positions, _ = locate_documents(self.parts, doc_ids)
+        if len(unknown := np.flatnonzero(positions < 0)):
+            self.locate(doc_ids[unknown[0]])
+
     def find(self, doc_id: str) -> tuple[int, int] | None:
         """Return what `locate` returns, but None for an id that is not in the index."""
         doc_id = as_id(doc_id, "doc_id")
@@ -294,3 +305,11 @@ class Index:
         for part in self.parts:
             for doc_id, fields in part.live_documents():
                 yield Document(doc_id, fields, self.read_fields)
+
+
+def _inode(directory: Path) -> int:
+    """Return what tells a folder from another in its place; 0 if there is none."""
+    try:
+        return directory.stat().st_ino
+    except OSError:
+        return 0

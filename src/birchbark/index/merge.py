@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +24,16 @@ Numbers = NDArray[np.int64]
 def parts_to_merge(parts: Sequence[PartEntry]) -> Sequence[PartEntry]:
     """Return ten or more adjacent parts of the same order of magnitude, or an empty list.
 
-    Of several such groups, the one with the smallest parts is returned. If commits are of
-    similar size, an index of n documents then has at most about 10 · log10(n) parts, and each
-    document is rewritten about log10(n) times.
+    A part that is followed by larger ones counts as one of the largest of these. So the orders
+    never rise from one part to the next, and an index of n documents has at most 9 parts of each
+    order, whatever the sizes of commits. Of several groups, the one with the lowest order is
+    returned. If commits are of similar size, each document is rewritten about log10(n) times.
     """
-    groups = [list(group) for _, group in groupby(parts, key=lambda p: len(str(p.documents)))]
-    large = [group for group in groups if len(group) >= MERGE_FACTOR]
-    return min(large, key=lambda group: group[0].documents, default=[])
+    sizes = [len(str(part.documents)) for part in reversed(parts)]
+    orders = [*accumulate(sizes, max)][::-1]
+    groups = groupby(zip(parts, orders, strict=True), key=lambda pair: pair[1])
+    large = [group for group in (list(found) for _, found in groups) if len(group) >= MERGE_FACTOR]
+    return [part for part, _ in large[-1]] if large else []
 
 
 def merge_parts(parts: Sequence[Part], directory: Path, forward: bool) -> PartEntry:

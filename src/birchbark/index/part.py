@@ -6,7 +6,7 @@ import re
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.errors import ArtifactError, is_damage
+from birchbark.errors import ArtifactError, reporting_damage
 from birchbark.index.arrays import map_array, map_raw
 from birchbark.index.layout import PartEntry
 from birchbark.index.postings import frequencies, unpack
@@ -287,19 +287,10 @@ class Part:
             self._check(entry)
         self.fields = [PartField(self, number) for number in range(len(entry.fields))]
 
-    @contextmanager
-    def reporting_damage(self) -> Iterator[None]:
+    def reporting_damage(self) -> AbstractContextManager[None]:
         """Turn errors that only damage can cause into an ArtifactError that names the part."""
-        try:
-            yield
-        except (OSError, ValueError, IndexError) as error:
-            if not is_damage(error):
-                raise
-            raise ArtifactError(
-                f"damaged index: {error}",
-                where=str(self.path),
-                remedy="build it again; `birchbark index stats --verify` lists damaged files",
-            ) from error
+        remedy = "build it again; `birchbark index stats --verify` lists damaged files"
+        return reporting_damage("index", self.path, remedy)
 
     def _check(self, entry: PartEntry) -> None:
         """Raise ValueError if an array has the wrong length."""

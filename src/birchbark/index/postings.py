@@ -19,7 +19,7 @@ for any k1 and b chosen at query time.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -559,6 +559,17 @@ def _collect_all(
         count = _append(window, memory.positions, n, excluded, hits, count)
         first = window.until
     return first, count
+
+
+def compile_for_many() -> None:
+    """Compile what `best_documents` runs on many documents, if it has run on a few.
+
+    Its types are those of few documents, but for the order of the lists instead of `minimum`.
+    """
+    few, many = cast(Any, _collect_all), cast(Any, _collect_best)
+    order = many.typeof_pyval(np.zeros(1, np.int64))
+    for lists, _, *others in few.signatures:
+        many.compile((lists, order, *others))
 
 
 @compiled

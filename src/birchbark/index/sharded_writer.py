@@ -35,7 +35,7 @@ class ShardedWriter(CommittingWriter):
 
     def __init__(self, directory: Path) -> None:
         """Open all shards of the index in `directory` for writing."""
-        self.directory, folders = directory, shard_folders(directory)
+        self.directory, folders = directory.absolute(), shard_folders(directory)
         with ExitStack() as stack:
             self._writers = [
                 stack.enter_context(closing(IndexWriter(folder, PART_TOKENS // len(folders))))
@@ -118,6 +118,7 @@ class ShardedWriter(CommittingWriter):
 
         Rows of another schema are dropped from all shards first, so that shards never differ.
         """
+        schema = schema.checked(name)
         self._commit_changes()
         for writer in self._writers:
             if writer.attachments.get(name, schema) != schema:
@@ -129,6 +130,8 @@ class ShardedWriter(CommittingWriter):
         self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[NewRows]
     ) -> None:
         """Commit; then commit rows that have been computed for a slice of the documents."""
+        schema = schema.checked(name)
+        schema.check_same(name, self.attachments, self.directory)
         self._commit_changes()
         part, checksum = computed.part
         folder, _, own_name = part.partition("/")
@@ -143,6 +146,11 @@ class ShardedWriter(CommittingWriter):
         having = [writer for writer in self._writers if name in writer.attachments]
         for writer in having or self._writers:
             writer.detach(name)
+
+    def renew(self) -> None:
+        """Commit, and have readers open the index again; the manifest of one shard tells them."""
+        self._commit_changes()
+        self._writers[0].renew()
 
     def close(self) -> None:
         """Drop uncommitted changes and release the locks."""

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import read_json, write_json
 from birchbark.errors import ArtifactError, InputError
+from birchbark.index import layout
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import MANIFEST, SHARDS, Manifest, is_undivided_index
 
@@ -142,6 +144,19 @@ def _joined(folders: Sequence[Path], manifests: Sequence[Manifest]) -> Manifest:
         attachments=_attachments(folders, manifests),
         origin=f"{folders[0].name}/{first.origin}" if first.origin else "",
     )
+
+
+def check_replaceable(directory: Path) -> None:
+    """Raise an error unless `directory` is an index, of any version or with damaged files.
+
+    A file manifest.json that is not known to be an index's may belong to another program.
+    """
+    for name, written in ((SHARDS, FORMAT), (MANIFEST, layout.FORMAT)):
+        with suppress(InputError, ArtifactError):
+            values = read_json(directory / name, "index")
+            if isinstance(values, dict) and values.get("format") == written:
+                return
+    read_manifest(directory)  # says what is missing
 
 
 def manifest_folders(directory: Path) -> list[Path]:

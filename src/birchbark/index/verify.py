@@ -10,7 +10,7 @@ from birchbark.errors import ArtifactError
 from birchbark.index.attachment_reader import RowFolder
 from birchbark.index.attachment_schema import AttachmentSchema, RowFolderEntry
 from birchbark.index.attachment_writer import folder_checksum
-from birchbark.index.layout import VOCABULARY, PartEntry
+from birchbark.index.layout import VOCABULARY, Manifest, PartEntry
 from birchbark.index.origin import read_origin
 from birchbark.index.part import Part
 from birchbark.index.part_builder import part_checksum
@@ -22,8 +22,9 @@ def find_damage(
 ) -> list[str]:
     """Verify all checksums of an index; return one message per damaged file or folder.
 
-    This reads every file. advance: called with 1 after each part. Raises InputError if there is no
-    manifest, ArtifactError if the manifest itself is damaged.
+    This reads every file. A commit meanwhile replaces files, whose successors are then verified.
+    advance: called with 1 after each part. Raises InputError if there is no manifest, ArtifactError
+    if the manifest itself is damaged.
     """
     manifest, lines = read_manifest(Path(directory)), []
     for folder in (Path(directory), *shard_folders(Path(directory))):
@@ -32,17 +33,44 @@ def find_damage(
             not vocabulary.exists() or fingerprint(vocabulary) != manifest.vocabulary
         ):
             lines.append(f"{vocabulary}: its checksum is wrong")
-    for entry in manifest.parts:
-        part = Path(directory) / entry.name
-        lines += _verify_part(part, entry) or _open_part(Path(directory), entry, manifest.forward)
-        for name, schema in manifest.attachments.items():
-            for rows in entry.attached.get(name, ()):
-                lines += _verify_rows(part / rows.name, rows, schema)
-        advance(1)
+    verified: dict[tuple[str, ...], list[str]] = {}
+    damaged = _verify_parts(Path(directory), manifest, verified, advance)
+    while damaged and manifest != (newer := read_manifest(Path(directory))):
+        manifest = newer
+        damaged = _verify_parts(Path(directory), manifest, verified, lambda parts: None)
+    lines += damaged
     try:
         read_origin(Path(directory))
     except ArtifactError as error:
         lines.append(f"{error.where}: {error.what}")
+    return lines
+
+
+def _verify_parts(
+    directory: Path,
+    manifest: Manifest,
+    verified: dict[tuple[str, ...], list[str]],
+    advance: Callable[[int], object],
+) -> list[str]:
+    """Verify what has not been verified before, and return the messages of all these parts.
+
+    verified: the names and checksums of files → the messages about them, to be extended.
+    """
+    lines = []
+    for entry in manifest.parts:
+        part = directory / entry.name
+        key: tuple[str, ...] = (entry.name, entry.checksum, entry.deleted, entry.deleted_checksum)
+        if key not in verified:
+            damage = _verify_part(part, entry) or _open_part(directory, entry, manifest.forward)
+            verified[key] = damage
+        lines += verified[key]
+        for name, schema in manifest.attachments.items():
+            for rows in entry.attached.get(name, ()):
+                key = (entry.name, rows.name, rows.checksum)
+                if key not in verified:
+                    verified[key] = _verify_rows(part / rows.name, rows, schema)
+                lines += verified[key]
+        advance(1)
     return lines
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from birchbark.arguments import path_of
 from birchbark.artifact import TEMPORARY, discard, fingerprint, lock
 from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.arrays import map_array, save_array
@@ -90,16 +91,19 @@ class IndexWriter(CommittingWriter):
 
     def __init__(self, directory: Path | str, part_tokens: int = PART_TOKENS) -> None:
         """Open the index in `directory` for writing."""
-        self.directory = Path(directory)
+        directory = path_of(directory, "the directory of the index")
+        Manifest.read(directory)
+        self.directory = directory.absolute()  # the process may change its working directory
         self._part_tokens = part_tokens
-        Manifest.read(self.directory)
         self._lock = lock(self.directory / LOCK, "index", LOCK_SECONDS)
         try:
+            self._check_in_place()
             manifest = carry_out_commit(self.directory)
             self._analyzers = list(manifest.field_analyzers(self.directory).values())
             self._vocabularies = [Vocabulary(analyzer) for analyzer in self._analyzers]
             self._shard = own_shard(self.directory)
             self._start(manifest)
+            len(self._index)  # opened now, for its errors
             self._remove_unused_files()
         except BaseException:
             self._lock.close()
@@ -108,7 +112,7 @@ class IndexWriter(CommittingWriter):
     def _start(self, manifest: Manifest) -> None:
         """Start from `manifest`, without uncommitted changes."""
         self._manifest = manifest
-        self._index = Index(self.directory)
+        self._opened: Index | None = None
         # Changes since the last commit:
         self._deleted: dict[str, set[int]] = {}  # part name → numbers of deleted documents
         self._closed: list[PartEntry] = []  # complete parts
@@ -116,6 +120,13 @@ class IndexWriter(CommittingWriter):
         self._builder: PartBuilder | None = None  # the part that documents are added to
         self._serial = 0  # the serial number of the next part
         self._origin: bytes | None = None
+
+    @property
+    def _index(self) -> Index:
+        """The index at the last commit. A commit is complete whether or not this can be opened."""
+        if self._opened is None:
+            self._opened = Index(self.directory)
+        return self._opened
 
     def __contains__(self, doc_id: str) -> bool:
         """Whether the document exists, with uncommitted changes."""
@@ -255,8 +266,9 @@ class IndexWriter(CommittingWriter):
         """
         job = AttachmentJob(name, schema, compute).checked()
         self._commit_changes()
-        steps = attach_rows(self._index, self._manifest, job, max(1, commit_every), advance)
-        self._swap_all(steps)
+        manifest, every = self._manifest, max(1, commit_every)
+        for step in attach_rows(self._index, manifest, job, every, advance):
+            self.publish(step)
 
     def attach_slice(
         self, name: str, schema: AttachmentSchema, computed: Slice, rows: Sequence[NewRows]
@@ -277,7 +289,8 @@ class IndexWriter(CommittingWriter):
         """
         job = AttachmentJob(name, schema, lambda documents: rows).checked()
         self._commit_changes()
-        self._swap_all(store_slice(self._index, self._manifest, job, computed, rows))
+        for step in store_slice(self._index, self._manifest, job, computed, rows):
+            self.publish(step)
 
     def detach(self, name: str) -> None:
         """Commit, and remove an attachment.
@@ -286,8 +299,12 @@ class IndexWriter(CommittingWriter):
             name: The name of the attachment; InputError if there is none.
         """
         self._commit_changes()  # without merging, which fails if the attachment is damaged
-        manifest = without_attachment(self._manifest, name)
-        self.publish(replace(manifest, generation=manifest.generation + 1))
+        self.publish(without_attachment(self._manifest, name))
+
+    def renew(self) -> None:
+        """Commit, and have readers open the index again, since graphs were built beside it."""
+        self._commit_changes()
+        self.publish(self._with_parts(self._manifest.parts))
 
     def close(self) -> None:
         """Drop uncommitted changes and release the lock."""
@@ -379,13 +396,12 @@ class IndexWriter(CommittingWriter):
         parts = tuple(entry for entry in entries if self._count_live(entry))
         return replace(self._manifest, parts=parts, generation=self._manifest.generation + 1)
 
-    def _swap_all(self, manifests: Iterable[Manifest]) -> None:
-        for manifest in manifests:
-            self._check_in_place()
-            self.publish(manifest)
-
     def publish(self, manifest: Manifest) -> None:
-        """Replace the current manifest by `manifest`, and delete files that it does not name."""
+        """Replace the current manifest by `manifest`, and delete files that it does not name.
+
+        Raises ArtifactError if another index has replaced this one.
+        """
+        self._check_in_place()
         flush(self.directory)
         manifest.write(self.directory)
         self._start(manifest)
