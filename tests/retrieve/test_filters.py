@@ -151,6 +151,9 @@ def test_malformed_filters(index: Index, text: str) -> None:
         ("!2023|2024-05", "b e"),
         ("2024-13", ""),
         ("2024-05..", "c d"),
+        ("2024/5..2024/7", "c d"),
+        ("2024-5-3..", "d"),
+        ("..2024-5", "a b c d"),
     ],
 )
 def test_a_part_of_a_date_is_any_time_in_it(text: str, expected: str, tmp_path: Path) -> None:
@@ -166,6 +169,18 @@ def test_a_part_of_a_date_is_any_time_in_it(text: str, expected: str, tmp_path: 
     query = f"bee -modified:{text[1:]}" if text.startswith("!") else f"bee modified:{text}"
     by_query = Searcher(index.directory, ()).search(query).hits
     assert sorted(hit.document.doc_id for hit in by_query) == expected.split()
+
+
+def test_dates_are_found_as_they_are_spelt(tmp_path: Path) -> None:
+    """The filter of a value finds its document, also if the date is in another format."""
+    dates = ["2024/05/01", "2024-05-01", "2024/5/1", "2024/05"]
+    documents = [Document(date, {"text": "bee", "date": date}) for date in dates]
+    index = build_index(documents, tmp_path / "i", Schema(keywords=["date"]))
+    for date in dates:
+        stage = FirstStage(filters={"date": filter_of(date)}, match=ALL)
+        assert date in rank_query(index, "bee", stage).doc_ids
+    slashes = FirstStage(filters={"date": "2024/05/01"}, match=ALL)
+    assert set(rank_query(index, "bee", slashes).doc_ids) == {"2024/05/01", "2024-05-01"}
 
 
 def test_alternatives_are_limited() -> None:

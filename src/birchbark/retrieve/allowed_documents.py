@@ -113,7 +113,7 @@ class KnownPhrases:
     def states(self, index: Index, phrase: Phrase) -> list[NDArray[np.int8]]:
         """Return for each part what is known of its documents, (documents,), to be completed.
 
-        index: the same in all calls.
+        index: of the same documents in all calls.
         """
         key = tuple(phrase.words)
         states = self._states.get(key)

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.arguments import check_instance
-from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.index import Index
 from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
@@ -102,7 +100,7 @@ class IndexEngine:
             return replace(self.stage, model=Impacts(1)).name
         return self.stage.name
 
-    def filtered(self, filters: Mapping[str, str]) -> IndexEngine:
+    def filtered(self, filters: Mapping[str, str]) -> Self:
         """Return this engine with additional filters.
 
         Args:
@@ -115,7 +113,7 @@ class IndexEngine:
 
     def allowing(
         self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
-    ) -> IndexEngine:
+    ) -> Self:
         """Return an engine whose candidates are among these documents; see `FirstStage`.
 
         Args:
@@ -124,7 +122,7 @@ class IndexEngine:
         """
         return replace(self, stage=self.stage.allowing(allowed, match))
 
-    def ranking_by(self, rank_terms: RankTerms) -> IndexEngine:
+    def ranking_by(self, rank_terms: RankTerms) -> Self:
         """Return this engine with another `rank_terms`."""
         return replace(self, rank_terms=rank_terms)
 
@@ -161,16 +159,3 @@ class IndexEngine:
         statistics = field_statistics(self.index, field, terms)
         count, frequencies = statistics.totals.documents, statistics.frequencies
         return {term: bm25_idf(count, frequencies.get(term, 0)) for term in terms}
-
-    @property
-    def attachments(self) -> Mapping[str, AttachmentSchema]:
-        """See `Index.attachments`."""
-        return self.index.attachments
-
-    def attachment(self, name: str) -> Attachment | None:
-        """Return the attachment `name` of the index; None if there is none.
-
-        Args:
-            name: The name of the attachment; ArtifactError if it is damaged.
-        """
-        return self.index.attachment(name)

@@ -87,11 +87,14 @@ class Filter:
                     remedy=f'quote a value that begins with !: "{part}"',
                 )
             elif dots and (low or high):
+                if name in DATES:
+                    low, high = ((period(end) or ("", end))[1] for end in (low, high))
                 if low and high and is_above(low, high):
                     raise InputError("not a filter: a range ends before it begins", found=text)
                 ranges.append((low, high))
             elif name in DATES and (of_date := period(part)):
                 beginnings.append(of_date[1])
+                values.append(part)  # as the document may spell it: 2024/05/01
             elif is_beginning:
                 beginnings.append(part[:-1])
             else:

@@ -15,13 +15,13 @@ from birchbark.arguments import check_instance, iterated, mapping_of, shown, tex
 from birchbark.errors import InputError, require_number
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS, FILE_NAMES
+from birchbark.record_values import MAX_WEIGHT, weighted_terms
 from birchbark.records import Query, Ranking, Run
 from birchbark.retrieve.bm25 import BM25
 from birchbark.retrieve.impacts import Impacts
 from birchbark.retrieve.match import ALL, OR, Match, Selection
 from birchbark.retrieve.query_terms import query_terms
 from birchbark.retrieve.rank_terms import (
-    MAX_WEIGHT,
     RankTerms,
     candidates,
     collect_statistics,
@@ -192,7 +192,8 @@ def rank_query(
             process.
 
     Raises:
-        InputError: If a field does not exist, or `depth` or a term's weight is out of range.
+        InputError: If a field does not exist, `depth` is out of range, or a term's weight is not a
+            number from 0 to 1e30.
         ArtifactError: If the index is damaged.
     """
     check_instance(index, Index, "the index")
@@ -243,8 +244,7 @@ def match_ratio(
 
     See `rank_query` for the arguments.
     """
-    matching = matching_documents(index, query, stage)
-    return sum(int(mask.sum()) for mask in matching) / max(1, len(index))
+    return share_in(matching_documents(index, query, stage), index)
 
 
 def matching_documents(
@@ -259,17 +259,26 @@ def matching_ids(
     index: Index, query: str | Mapping[str, float], stage: FirstStage = FirstStage()
 ) -> frozenset[str]:
     """Return the ids of all documents that are candidates for the original query."""
-    masks = matching_documents(index, query, stage)
-    return frozenset(
+    return frozenset(ids_in(matching_documents(index, query, stage), index))
+
+
+def ids_in(masks: Iterable[NDArray[np.bool_]], index: Index) -> list[str]:
+    """Return the ids of the documents in `masks` (documents,), one for each part of the index."""
+    return [
         doc_id
         for part, mask in zip(index.parts, masks, strict=True)
         for doc_id in part.doc_ids.take(np.flatnonzero(mask))
-    )
+    ]
+
+
+def share_in(masks: Iterable[NDArray[np.bool_]], index: Index) -> float:
+    """Return the share of all documents that are in `masks`, 0 to 1."""
+    return sum(int(mask.sum()) for mask in masks) / max(1, len(index))
 
 
 def _weights(index: Index, query: str | Mapping[str, float]) -> Mapping[str, float]:
     if isinstance(query, Mapping):
-        return query
+        return weighted_terms(query, "the query")
     return query_terms(index.analyzer, text_of(query, "the query"))
 
 

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 from weakref import WeakValueDictionary
 
 from numpy.typing import NDArray
 
-from birchbark.artifact import TEMPORARY, fingerprint, new_directory
+from birchbark.artifact import delete_abandoned, fingerprint, new_directory
 from birchbark.errors import ArtifactError, MissingPackageError
-from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, reporting_damage
+from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder
 from birchbark.index.index import Index
 from birchbark.records import Float32s
 
@@ -108,20 +107,21 @@ def build_graphs(
     """Build the missing graphs of an attachment; return how many were built.
 
     A folder needs a graph if it has at least `min_vectors` vectors. A graph appears complete or not
-    at all. No other process may write to the index at the same time; `IndexWriter` deletes a graph
-    with its folder.
+    at all; one that another program has built meanwhile is the same, and replaced. The index need
+    not be locked; `IndexWriter` deletes a graph with its folder.
 
     decode: stored rows → unit vectors, float32 (rows, hidden). advance: called with the number of
-    vectors added since the last call. Raises MissingPackageError if faiss is not installed.
+    vectors added since the last call. Raises MissingPackageError if faiss is not installed, and
+    OSError if a writer removes the folder meanwhile.
     """
     if not faiss_installed():
         raise MissingPackageError("HNSW graphs need faiss", remedy="pip install 'birchbark[dense]'")
     for part in index.parts:
-        for unfinished in part.path.glob(TEMPORARY + "*"):
-            rmtree(unfinished)
+        delete_abandoned(part.path)
     folders = list(_without_graph(attachment, min_vectors))
     for folder in folders:
-        with new_directory(_graph_folder(folder.path)) as scratch, reporting_damage(folder.path):
+        target = _graph_folder(folder.path)
+        with new_directory(target, replace=True) as scratch, folder.reporting_damage():
             _build(folder, decode, advance, scratch / FILE)
             about = {"shape": SHAPE, "checksum": fingerprint(scratch / FILE)}
             (scratch / ABOUT).write_text(json.dumps(about), "utf-8")

@@ -30,7 +30,8 @@ class Match:
     minimum: int | None = 1
 
     def __post_init__(self) -> None:
-        require_at_least("minimum of a match", self.minimum, 0)
+        if self.minimum is not None:
+            require_at_least("minimum of a match", self.minimum, 0)
 
 
 OR = Match(1)

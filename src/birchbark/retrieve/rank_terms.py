@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from birchbark import defaults
-from birchbark.errors import InputError, require_at_least
+from birchbark.errors import require_at_least
 from birchbark.index.index import Index
 from birchbark.index.part import Part
 from birchbark.index.postings import best_documents
@@ -21,7 +21,6 @@ from birchbark.records import Ranking
 from birchbark.retrieve.match import OR, Selection
 from birchbark.retrieve.weighting_model import Scoring, WeightingModel
 
-MAX_WEIGHT = 1e30
 ANY = -1  # the `minimum` of `best_documents` with which lists can be skipped
 _norms: WeakKeyDictionary[Part, tuple[object, NDArray[np.float64]]] = WeakKeyDictionary()
 
@@ -127,10 +126,6 @@ def rank(
     possible sum, so scores depend neither on the order of addition nor on how the index is divided
     into parts.
     """
-    if bad := [t for t, w in weights.items() if not 0 <= w <= MAX_WEIGHT]:
-        raise InputError(
-            f"weight of term {bad[0]!r} is out of range", wanted=f"0 to {MAX_WEIGHT:g}"
-        )
     require_at_least("depth", depth, 1)
     scored = {
         index.field_number(name): (field_weight, model.scoring(weights, statistics[name]))

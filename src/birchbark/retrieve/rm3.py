@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from birchbark import defaults
-from birchbark.errors import InputError, require_share
+from birchbark.errors import require_at_least, require_share
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
 from birchbark.records import Ranking
@@ -35,8 +35,8 @@ class RM3:
     max_df_share: float = defaults.RM3_MAX_DF_SHARE
 
     def __post_init__(self) -> None:
-        if self.documents < 1 or self.terms < 1:
-            raise InputError("RM3 needs at least one feedback document and one expansion term")
+        for name in ("documents", "terms"):
+            require_at_least(f"number of RM3's {name}", getattr(self, name), 1)
         for name in ("original_weight", "max_df_share"):
             require_share(f"RM3's {name}", getattr(self, name))
 

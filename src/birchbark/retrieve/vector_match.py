@@ -49,8 +49,10 @@ class VectorMatch:
     query_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        require_at_least("number of nearest documents", self.count, 0)
-        require_at_least("number of query tokens", self.query_tokens, 1)
+        if self.count is not None:
+            require_at_least("number of nearest documents", self.count, 0)
+        if self.query_tokens is not None:
+            require_at_least("number of query tokens", self.query_tokens, 1)
         if self.count == 0 and self.terms is None:
             raise InputError("no document would be a candidate", wanted="a count above 0, or terms")
         if self.scores is CandidateScores.RRF and (self.count == 0 or self.terms is None):

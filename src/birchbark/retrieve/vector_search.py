@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder, reporting_damage
+from birchbark.index.attachment_reader import Attachment, Numbers, RowFolder
 from birchbark.index.index import Index
 from birchbark.records import Float32s
 from birchbark.retrieve.hnsw import HnswGraph, open_graphs
@@ -79,7 +79,7 @@ class StoredVectors:
 
     def _search_exactly(self, folder: RowFolder, query: Float32s, cosines: Float32s) -> None:
         """Set the entries of `cosines` (documents,) for the documents of `folder`."""
-        with reporting_damage(folder.path):
+        with folder.reporting_damage():
             starts = _vector_starts(folder)
             nonempty = np.flatnonzero(np.diff(starts))  # documents
             if len(nonempty):
@@ -101,7 +101,7 @@ class StoredVectors:
         number until the rows cover `count` allowed documents. Once more than half of all rows would
         be requested, the folder is searched exactly instead.
         """
-        with reporting_damage(folder.path):
+        with folder.reporting_damage():
             starts = _vector_starts(folder)
             rows = int(starts[-1])
             requested = SPARE + count * rows // max(1, len(folder))

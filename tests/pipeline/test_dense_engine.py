@@ -20,13 +20,13 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Query, Run
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.match import ALL, AND, OR
 from birchbark.retrieve.vector_match import HYBRID, CandidateScores, VectorMatch
