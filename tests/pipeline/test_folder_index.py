@@ -237,11 +237,11 @@ def test_a_strict_index_refuses_bad_files_and_stays(folder: Path, tmp_path: Path
 
 def test_files_of_documents(index: Path, folder: Path, tmp_path: Path) -> None:
     """Each document's file exists; an index of no folder has none."""
-    found = folder_index.files_of(index)
+    found = folder_index.files_of(index, [*documents(index), "none"])
     assert set(found) == set(documents(index))
     assert all(path.is_file() and path.is_relative_to(folder) for path in found.values())
     build_index([Document("d", {"text": "birch"})], tmp_path / "other")
-    assert folder_index.files_of(tmp_path / "other") == {}
+    assert folder_index.files_of(tmp_path / "other", ["d"]) == {}
 
 
 def test_a_moved_folder_can_be_named(index: Path, folder: Path, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def test_a_1_keeps_the_first_stage_order(
     assert rerank_query(index, query, first, ranker).doc_ids == first.doc_ids
 
 
+def test_an_unknown_document_is_found_before_scoring(index: Index) -> None:
+    """It was found when its query was reached, after hours of the queries before."""
+    rankings = {"1": rank_query(index, "birch river"), "2": Ranking.of(["gone"], [1])}
+    ranked: list[object] = []
+    with pytest.raises(InputError, match="no document gone"):
+        rerank(index, Run(rankings), QUERIES[:2], Ranker(WordScorer()), on_query=ranked.append)
+    assert not ranked
+    below = {"2": rank_query(index, "iron engine").head(1).followed_by(["gone"])}
+    assert rerank(index, Run(below), QUERIES[1:2], Ranker(WordScorer(), depth=1))
+
+
 def test_a_0_ranks_by_evidence_alone(index: Index) -> None:
     """With a = 0 first-stage scores do not count."""
     ranker = Ranker(WordScorer(), aggregation=Top((1.0,)), interpolation=Interpolation(0))

@@ -43,6 +43,7 @@ from birchbark.score.vector_quantization import (
 )
 from birchbark.segment.by_name import Segmenter, parse_segmenter, segmenter_name
 from birchbark.segment.sentences import sentences
+from birchbark.segment.truncate import Limit
 from birchbark.segment.windows import Windows
 from conftest import DOCUMENTS, WordScorer
 
@@ -186,6 +187,7 @@ def test_attachments_of_other_models_or_segments_are_ignored(
         Ranker(scorer, sentences),
         Ranker(other, Windows(4, 2)),
         Ranker(other, lambda d: sentences(d)),
+        Ranker(other, sentences, limit=Limit(segments=1)),
     ):
         assert ranked(Index(tmp_path / "i"), ranker) == ranked(plain, ranker)
     assert ranked(Index(tmp_path / "i"), Ranker(other, sentences)) != ranked(

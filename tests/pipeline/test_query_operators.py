@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 
 from birchbark.deadline import NO_TIME
 from birchbark.errors import InputError
+from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.answers.facets import MAX_VALUES
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document
-from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
+from birchbark.retrieve.allowed_documents import KnownPhrases, Phrase, allowed_documents
 from birchbark.retrieve.first_stage import FirstStage, rank_query
 from birchbark.retrieve.query_language import parse_query
 from birchbark.retrieve.rm3 import RM3
@@ -231,6 +233,36 @@ def test_late_phrases(index: Index) -> None:
     assert allowed_documents(index, query, lambda: next(again), known).exact
     answer = Searcher(index, Ranker(WordScorer())).search('"steam engine"', 10, NO_TIME)
     assert {hit.document.doc_id for hit in answer.hits} == WITH_PHRASE
+
+
+def test_phrases_are_known_when_only_rows_are_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service commits vectors every few seconds; documents are not read again after each."""
+    build_index(DOCUMENTS, tmp_path / "i", SCHEMA)
+    searcher = Searcher(tmp_path / "i")
+    assert found(searcher, '"steam engine"') == WITH_PHRASE
+    schema = AttachmentSchema({}, {"x": RowForm("u1")})
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.attach("rows", schema, lambda new: [{"x": np.zeros(1, np.uint8)} for _ in new])
+    monkeypatch.setattr(Phrase, "state_in", pytest.fail)
+    assert found(searcher, '"steam engine"') == WITH_PHRASE
+    assert "rows" in searcher.index.attachments
+
+
+def test_values_of_a_filter_are_read_as_far_as_needed(tmp_path: Path) -> None:
+    """Values of deleted documents are not named; there may be none, or more than are named."""
+    kinds = [Document(f"d{n:02}", {"text": "bee", "type": f"type{n:02}"}) for n in range(15)]
+    build_index(kinds, tmp_path / "i", SCHEMA, part_tokens=4)
+    with IndexWriter(tmp_path / "i") as writer:
+        writer.delete("d01")
+    searcher = Searcher(tmp_path / "i")
+    (note,) = searcher.notes("bee type:t", searcher.search("bee type:t"))
+    named = [f"type{n:02}" for n in range(15) if n != 1][:MAX_VALUES]
+    listed = f"there are: {', '.join(named)}, …"
+    assert note == f"no document has type=t; {listed}; for all that begin with it: type=t*"
+    (note,) = searcher.notes("bee modified:2024", searcher.search("bee modified:2024"))
+    assert note == "no document has a value of modified"
 
 
 def test_notes_and_spelling(searcher: Searcher) -> None:

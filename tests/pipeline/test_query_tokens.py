@@ -16,6 +16,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import SearchStats
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.rerank import rerank
 from birchbark.pipeline.search import search
@@ -23,7 +24,6 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Query
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage, rank_queries
 from birchbark.retrieve.vector_match import VectorMatch

@@ -68,6 +68,15 @@ def test_the_title_is_not_read_twice() -> None:
     assert dict(schema.fields) == {"contents": ("title", "text", "body")}
 
 
+def test_a_field_beside_the_default_one_changes_nothing_of_it() -> None:
+    """The default field has what is read, unless it was given."""
+    title = {"title": ("title",)}
+    schema = Schema(fields={**Schema().fields, **title}).reading(("text", "body"))
+    assert dict(schema.fields) == {"contents": ("title", "text", "body"), **title}
+    given = {"contents": ("body",), **title}
+    assert dict(Schema(fields=given).reading(("text",)).fields) == given
+
+
 def test_changes_and_vectors_keep_the_fields(index: Index, tmp_path: Path) -> None:
     """Added documents, merged parts and stored vectors are read like the first ones."""
     embedding = load_scorer(write_bert(tmp_path / "model"))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
@@ -21,6 +25,7 @@ from birchbark.errors import ArtifactError, DeadlineError, InputError
 from birchbark.index.attachment_schema import AttachmentSchema, RowForm
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
+from birchbark.index.sharded_writer import open_writer
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.rank_texts import _load_default_ranker, rank
@@ -30,9 +35,11 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.pipeline.upkeep import update_index
+from birchbark.pipeline.upkeep.update_index import build_missing_graphs
 from birchbark.records import Document
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
+from birchbark.retrieve.hnsw import build_graphs
 from birchbark.retrieve.term_overlap import KnownTokens
 from birchbark.retrieve.vector_match import BY_TERMS, CandidateScores, VectorMatch
 from birchbark.score.dynamic_batching import dynamic_batcher
@@ -214,12 +221,56 @@ def test_graphs_are_built_after_adding(
     assert built == [len(DOCUMENTS) + 1]
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_graphs_are_searched_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    """Programs that opened the index before they were built open it again."""
+    pytest.importorskip("faiss")
+    directory = write_bert(tmp_path / "bert")
+    build_index(DOCUMENTS, tmp_path / "index", shards=shards)
+    with open_writer(tmp_path / "index") as writer:
+        precompute_vectors(load_scorer(directory), sentences, str(directory)).attach(writer)
+        before = Index(tmp_path / "index")
+        build_missing_graphs(writer)
+        assert not before.outdated  # there are too few vectors
+        monkeypatch.setattr(update_index, "count_vectors_without_graph", lambda vectors: 9)
+        monkeypatch.setattr(update_index, "build_graphs", partial(build_graphs, min_vectors=1))
+        build_missing_graphs(writer)
+        assert before.outdated
+    assert Index(tmp_path / "index").fingerprint == before.fingerprint
+    assert list((tmp_path / "index").rglob("graph-attached-*"))
+
+
 def test_warm_up_uses_the_fields_of_the_first_stage(tmp_path: Path) -> None:
     """An index without the field `contents` can be warmed up."""
     build_index(DOCUMENTS, tmp_path / "i", Schema(fields={"text": ("text",)}))
     searcher = Searcher(tmp_path / "i", Ranker(WordScorer()), FirstStage(fields={"text": 1.0}))
     searcher.warm_up()
     assert searcher.search("birch").hits
+
+
+@pytest.mark.slow
+def test_warm_up_compiles_what_searches_run(tmp_path: Path) -> None:
+    """An empty index compiles it, too: its documents may come while a service runs."""
+    script = """
+import sys
+from birchbark import Document, Searcher
+from birchbark.compiled import on_first_compile
+from birchbark.index.build_index import build_index
+
+build_index(None, sys.argv[1])
+searcher = Searcher(sys.argv[1], model=())
+searcher.warm_up()
+on_first_compile(lambda: sys.exit("something is compiled later"))
+searcher.add([Document("a", {"text": "It is closed on Sundays."})])
+assert searcher.search("closed").hits
+searcher.add([Document(str(n), {"text": f"no {n % 9}"}) for n in range(17000)])
+assert searcher.search("closed no 7").hits
+"""
+    command = [sys.executable, "-c", script, tmp_path / "index"]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run(command, env=environment, check=True)
 
 
 def test_progress_of_a_search(index_directory: Path) -> None:
@@ -326,6 +377,20 @@ def test_the_docstring_example_runs(
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first.startswith("returns ")
     assert last.startswith("True ['Parcels")
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_the_working_directory_may_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int | None
+) -> None:
+    """A searcher and a writer, opened by relative paths, remain usable."""
+    monkeypatch.chdir(tmp_path)
+    build_index(DOCUMENTS, "index", shards=shards)
+    searcher, writer = Searcher("index", ()), open_writer("index")
+    monkeypatch.chdir("/")
+    with writer:
+        writer.add(Document("tree", {"text": "A birch tree."}))
+    assert "tree" in names(searcher.search("tree"))
 
 
 def test_evidence_needs_a_model(index_directory: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
@@ -23,7 +24,6 @@ from birchbark.pipeline.stored.static_vectors import static_vectors
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents, attach
 from birchbark.records import Document
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.vector_quantization import RoundedEmbeddingScorer
@@ -103,7 +103,7 @@ def test_better_vectors_take_their_place(directory: Path, ranker: Ranker) -> Non
     def fingerprint() -> str:
         engine = open_engine(Index(directory), rankers=[ranker])
         assert isinstance(engine, DenseEngine)
-        return engine.model_fingerprint
+        return engine.embedding.fingerprint
 
     assert fingerprint() == embedding
     answer = search(open_engine(Index(directory), rankers=[ranker]), "canoe", ranker)

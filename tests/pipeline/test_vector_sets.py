@@ -16,6 +16,7 @@ from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.answers.answer import Answer
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
@@ -25,7 +26,6 @@ from birchbark.pipeline.stored.stored_segments import PrecomputedSegments
 from birchbark.pipeline.stored.vector_sets import vector_sets
 from birchbark.pipeline.upkeep.update_index import Changes, add_documents, attach
 from birchbark.records import Document
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.vector_match import CandidateScores, VectorMatch

@@ -90,7 +90,7 @@ class FirstStageOptions:
         "documents by stored vectors, or as many as requested (nearest). nearest+or, "
         "nearest:K+and, …: both; the nearest take up to half of the places, and up to K (with rrf, "
         "any number up to K). By default or; nearest with dense; nearest+or with rrf, and for "
-        "re-ranking if the vectors of the embedding are stored.",
+        "re-ranking if vectors of the embedding, or static ones, are stored.",
     )
     vector_set: str | None = key(
         Section.text,

@@ -24,8 +24,15 @@ from birchbark.pipeline.stored.precompute import (
     precompute_vectors,
 )
 from birchbark.pipeline.stored.vector_scorer import bi_encoder, is_static
-from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set, vector_sets
+from birchbark.pipeline.stored.vector_sets import (
+    count_missing,
+    fitting_set,
+    searched_sets,
+    vector_sets,
+)
+from birchbark.retrieve.hnsw import build_graphs, faiss_installed
 from birchbark.score.bert_scorer import BiEncoderScorer
+from birchbark.score.vector_quantization import dequantize_vectors
 from birchbark.segment.by_name import segmenter_name
 
 TOKENS_BETWEEN_SEARCHES = 256  # about 20 ms on two cores, for which a search may have to wait
@@ -42,6 +49,7 @@ class MissingVectors:
         """ranker: one of the searcher's, whose `vector_scorer` is not None."""
         self._searcher, self._ranker = searcher, ranker
         self._last_count: tuple[Index, int | None] | None = None  # a snapshot's `documents`
+        self._has_new_graphs = False  # of which searchers have not been told
 
     @classmethod
     def of(cls, searcher: Searcher) -> MissingVectors | None:
@@ -85,9 +93,26 @@ class MissingVectors:
             return 0
         job = self._precomputation(index, name, on_batch)
         rows = list(job.compute(todo.documents))
-        with open_writer(self._searcher.directory) as writer:
+        with self._searcher.writing(), open_writer(self._searcher.directory) as writer:
             writer.attach_slice(name, job.schema, todo, rows)
         return len(todo.documents)
+
+    def build_graphs(self, on_batch: Callable[[], object] = lambda: None) -> None:
+        """Build the vector graphs that the set lacks, while others can change the index.
+
+        on_batch: called every few thousand vectors; an exception that it raises ends the work.
+        Raises what `compute_slice` and `hnsw.build_graphs` raise.
+        """
+        index = self._searcher.index
+        name = self._set(index)
+        vectors = index.attachment(name) if name in searched_sets(index.attachments) else None
+        if vectors and faiss_installed():
+            built = build_graphs(index, vectors, dequantize_vectors, lambda count: on_batch())
+            self._has_new_graphs |= bool(built)
+        if self._has_new_graphs:
+            with self._searcher.writing(), open_writer(self._searcher.directory) as writer:
+                writer.renew()
+            self._has_new_graphs = False
 
     @property
     def _encoder(self) -> BiEncoderScorer:

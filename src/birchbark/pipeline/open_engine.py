@@ -6,19 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from birchbark.combine.fusion import fuse_rankings
 from birchbark.errors import InputError
 from birchbark.index.index import Index
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.stored_embedding import open_stored_embedding
 from birchbark.pipeline.stored.vector_scorer import embedding_scorer
 from birchbark.pipeline.stored.vector_sets import count_missing, fitting_set
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.match import OR
 from birchbark.retrieve.vector_match import HYBRID, VectorMatch
+from birchbark.retrieve.vector_search import StoredVectors
 from birchbark.score.scorer import Scorer
+from birchbark.score.vector_quantization import inner_products
 
 MAX_COMPARED = 1_000_000  # vectors without a graph, in 0.06 s; more only for those who ask for it
 
@@ -29,7 +30,7 @@ def open_engine(
     match: VectorMatch | None = None,
     load: Callable[[str], Scorer] | None = None,
     rankers: Sequence[Ranker] = (),
-) -> IndexEngine | DenseEngine:
+) -> IndexEngine:
     """Return the engine that finds candidates for `rankers`, or hits if there are none.
 
     Args:
@@ -52,7 +53,7 @@ def open_engine(
         for vectors, scorer in _finding_sets(index, rankers) if stage.match == OR else ():
             match = replace(HYBRID, vectors=vectors)
             engine = dense_engine(index, stage, match, partial(_given, scorer), rankers)
-            if engine.vectors_without_graph <= MAX_COMPARED:
+            if engine.vectors.without_graph <= MAX_COMPARED:
                 return engine
         return IndexEngine(index, stage)
     if not match.used:
@@ -74,7 +75,10 @@ def dense_engine(
     if cut is None and rankers:
         cut = rankers[0].query_tokens
     embedding = open_stored_embedding(index, match.vectors, load, cut)
-    return DenseEngine(index, embedding, match, stage, fuse_rankings)
+    vectors = StoredVectors.of(index, embedding.vectors, inner_products)
+    if match.terms is not None:
+        stage = replace(stage, match=match.terms)
+    return DenseEngine(index, stage, match=match, embedding=embedding, vectors=vectors)
 
 
 def _finding_sets(index: Index, rankers: Sequence[Ranker]) -> list[tuple[str, Scorer]]:

@@ -94,7 +94,8 @@ def rank(
             a budget.
         DeadlineError: The budget does not suffice for all texts.
     """
-    require_at_least("top", top, 1)
+    if top is not None:
+        require_at_least("top", top, 1)
     query, texts = text_of(query, "the query"), texts_of(texts, "text")
     ranker = ranker_of_texts(load_once(model))
     names = _names(texts)

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from birchbark.arguments import check_instance, instances_of
+from birchbark.arguments import check_instance, instances_of, shown, text_of
 from birchbark.errors import InputError, require_at_least
+from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit, SearchStats
 from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
@@ -72,13 +73,23 @@ def rerank(
 
     Raises:
         InputError: Before anything is scored, if there is no ranker, `top` is less than 1, the run
-            has a query that is not in `queries` or scores that cannot be scaled, a query is too
-            long for a model, or duoBERT would need more comparisons than `Duo.max_comparisons`.
+            has a query that is not in `queries`, documents to read that are not in the `Index`, or
+            scores that cannot be scaled, a query is too long for a model, or duoBERT would need
+            more comparisons than `Duo.max_comparisons`. Other stores find an unknown document when
+            it is read.
     """
+    if not callable(getattr(store, "documents", None)):
+        raise InputError(
+            "the store of the documents has the wrong type",
+            wanted="an Index, or another object with a method documents",
+            found=shown(store),
+        )
     check_instance(run, Run, "the run")
+    if tag is not None:
+        text_of(tag, "the tag")
     queries = instances_of(queries, Query, "queries")
     stages = stages_of(rankers)
-    _check(run, queries, stages, top)
+    _check(store, run, queries, stages, top)
     readers = [RankerReaders(store, ranker) for ranker in stages]
     rankings = {}
     for query in queries:
@@ -103,15 +114,25 @@ def check_queries(run: Run, queries: Sequence[Query]) -> None:
         )
 
 
-def _check(run: Run, queries: Sequence[Query], stages: Sequence[Ranker], top: int | None) -> None:
+def _check(
+    store: DocumentStore,
+    run: Run,
+    queries: Sequence[Query],
+    stages: Sequence[Ranker],
+    top: int | None,
+) -> None:
     """Raise InputError now for errors that would otherwise occur after hours of scoring."""
     if not stages:
         raise InputError("no ranker is given", wanted="one or more")
     check_queries(run, queries)
-    require_at_least("top", top, 1)
+    if top is not None:
+        require_at_least("top", top, 1)
+    depth = max(ranker.depth for ranker in stages)
     for query in queries:
         ranking = run.rankings.get(query.query_id, Ranking.of([], []))
         try:
+            if isinstance(store, Index):
+                store.check_known(ranking.head(depth).doc_ids)
             check_query_lengths(stages, query.text)
             stages[0].interpolation.weighted_first_stage(ranking.head(stages[0].depth).scores)
         except InputError as error:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from birchbark import defaults
 from birchbark.arguments import shown, text_of
 from birchbark.deadline import Deadline
 from birchbark.errors import InputError, require_at_least, require_number
+from birchbark.index.build_index import build_index
+from birchbark.index.postings import compile_for_many
 from birchbark.pipeline.answers.answer import Answer, Hit, SearchStats
 from birchbark.pipeline.answers.best_sentences import with_best_sentences
 from birchbark.pipeline.answers.copies import without_copies
@@ -18,7 +23,7 @@ from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.run_stages import StageResult, check_query_lengths, run_stages
 from birchbark.pipeline.settings.ranker import Ranker, stages_of
 from birchbark.records import Document, Ranking
-from birchbark.retrieve.engine import Engine
+from birchbark.retrieve.engine import Engine, IndexEngine
 from birchbark.retrieve.term_overlap import TermIndex
 from birchbark.score.token_limits import cut_text
 from birchbark.segment.sentences import sentence_spans
@@ -53,8 +58,8 @@ def search(
         budget: Maximum time in seconds. If it does not suffice, documents of which nothing was read
             follow the others, in the order of first stage and embedding, and the answer is not
             exact. Defaults to None: no limit.
-        on_progress: Called after the first stage and whenever documents were scored, with a
-            function that returns the answer so far. Does nothing by default.
+        on_progress: Called after the first stage, if others follow, and whenever documents were
+            scored, with a function that returns the answer so far. Does nothing by default.
 
     Returns:
         The hits, and how much was scored to find them.
@@ -77,9 +82,10 @@ def search(
 
 def deadline_for(budget: float | None) -> Deadline:
     """Return the deadline in `budget` seconds; InputError unless `budget` is above 0 or None."""
-    require_number("budget", budget)
-    if budget is not None and not budget > 0:
-        raise InputError("budget is out of range", wanted="above 0", found=f"{budget} seconds")
+    if budget is not None:
+        require_number("budget", budget)
+        if not budget > 0:
+            raise InputError("budget is out of range", wanted="above 0", found=f"{budget} seconds")
     return Deadline(budget)
 
 
@@ -97,7 +103,7 @@ def search_with_readers(
 
     terms: the terms of these documents, for snippets; those of the first readers by default.
     """
-    require_at_least("top", -1 if top is None else top, 1)
+    require_at_least("top", top, 1)
     query = text_of(query, "the query")
     terms = terms or (readers[0].terms if readers else TermIndex(engine))
     snippets = Snippets(terms, query, deadline)
@@ -214,6 +220,7 @@ def _hits(
 
 def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
     """Load everything that is loaded on first use, so that the first search is not slow."""
+    _compile_loops()
     engine.rank(query, defaults.RERANKING_DEPTH)
     sentence_spans("A sentence. Another.")  # for snippets
     for ranker in rankers:
@@ -223,3 +230,14 @@ def warm_up(engine: Engine, rankers: Sequence[Ranker], query: str) -> None:
         if ranker.duo:
             duo = ranker.duo.model
             duo.score(query, [duo.join(*duo.encode(["", ""]))])
+
+
+def _compile_loops() -> None:
+    """Compile what indexing and searching run; the user's index may have no document yet.
+
+    It is compiled when it first runs if there is no space for temporary files.
+    """
+    with suppress(OSError), TemporaryDirectory(prefix="birchbark-") as folder:
+        index = build_index([Document("a", {"text": "A sentence."})], Path(folder) / "index")
+        IndexEngine(index).rank("sentence", 1)
+    compile_for_many()

@@ -39,7 +39,6 @@ from birchbark.pipeline.stage_options import StageOptions
 from birchbark.pipeline.stored.vector_sets import searched_sets
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes, add_documents
 from birchbark.records import Document
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.query_language import ParsedQuery, literal_query, parse_query
@@ -102,8 +101,8 @@ class Searcher:
         first_stage: How candidates are found by terms. Defaults to `FirstStage()`: BM25.
         vector_match: How candidates are found or scored by stored vectors. Defaults to None: for
             re-ranking, half of the candidates are found by the vectors of the first ranker's
-            embedding, if the index has them; a ranking by the first stage alone uses no vectors.
-            `BY_TERMS` never uses vectors.
+            embedding, or by static ones, if the index has them; a ranking by the first stage alone
+            uses no vectors. `BY_TERMS` never uses vectors.
         loaded: Loads the models that are given by name, that of stored vectors among them. Defaults
             to None: with sessions that batch the segments of concurrent searches.
         remote: Processes that rank documents by their terms, see `birchbark cluster serve`.
@@ -124,8 +123,9 @@ class Searcher:
         loaded: LoadedModels | None = None,
         remote: RemoteRankers | None = None,
     ) -> None:
-        self.directory, self._remote = path_of(index, "the directory of the index"), remote
-        self._write_lock = RLock()
+        directory = path_of(index, "the directory of the index")
+        self.directory = directory.absolute()  # the process may change its working directory
+        self._write_lock, self._remote = RLock(), remote
         self.models = loaded or LoadedModels(session=dynamic_batcher())
         self._caches = ScoreCaches(_memory_cache)
         if isinstance(model, (str, Path)):
@@ -133,7 +133,7 @@ class Searcher:
         self.rankers = tuple(map(self.cache_scores, stages_of(model)))
         check_instance(first_stage, FirstStage, "the first stage")
         settings = SearchSettings(first_stage, vector_match, self.models.scorer, self.rankers)
-        self._last = LastSnapshot(self.directory, settings)
+        self._last = LastSnapshot(directory, settings)
 
     @property
     def index(self) -> Index:
@@ -201,8 +201,8 @@ class Searcher:
                 `terms` to save time where vectors would find half of the candidates: the first
                 stage alone finds them, and the answer is not exact. Defaults to None: by terms and
                 vectors, as this searcher was opened.
-            on_progress: Called after the first stage and whenever documents were scored, with a
-                function that returns the answer so far. Does nothing by default.
+            on_progress: Called after the first stage, if others follow, and whenever documents were
+                scored, with a function that returns the answer so far. Does nothing by default.
 
         Returns:
             The hits, and how much was scored to find them. If time did not suffice to look for the
@@ -298,11 +298,11 @@ class Searcher:
     def _quick(
         self,
         snapshot: Snapshot,
-        engine: IndexEngine | DenseEngine,
+        engine: IndexEngine,
         query: ParsedQuery,
         filters: Mapping[str, str] | None,
         on_batch: Callable[[], object] = lambda: None,
-    ) -> IndexEngine | DenseEngine:
+    ) -> IndexEngine:
         """Return the engine for a query where nothing is scored."""
         if filters:
             engine = engine.filtered(filters)
@@ -334,6 +334,7 @@ class Searcher:
         Returns:
             Sentences for a person; none for most searches.
         """
+        check_instance(answer, Answer, "the answer")
         snapshot, deadline = self._last.get(), Deadline(budget, on_batch=on_batch)
         parsed = _parsed(snapshot, query)
         engine = self._quick(snapshot, snapshot.engine, parsed, filters, on_batch)

@@ -11,11 +11,11 @@ from birchbark.deadline import Deadline
 from birchbark.errors import ArtifactError, InputError
 from birchbark.index.index import Index
 from birchbark.index.shards import is_index
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.open_engine import dense_engine, open_engine, set_for
 from birchbark.pipeline.reading.document_reader import RankerReaders, ReaderCaches
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.retrieve.allowed_documents import KnownPhrases, allowed_documents
-from birchbark.retrieve.dense_engine import DenseEngine
 from birchbark.retrieve.engine import IndexEngine
 from birchbark.retrieve.first_stage import FirstStage
 from birchbark.retrieve.match import ALL
@@ -62,12 +62,9 @@ class Snapshot:
         self.index = index = Index(directory)
         self._settings, self._lock = settings, Lock()
         stage, match, rankers = settings.stage, settings.match, settings.rankers
-        self.engine = self.for_rankers = open_engine(
-            index, stage, match, settings.load, rankers if match else ()
-        )
-        if match is None and rankers:
-            chosen = open_engine(index, stage, match, settings.load, rankers)
-            self.for_rankers = chosen if isinstance(chosen, DenseEngine) else self.engine
+        self.engine = self.for_rankers = open_engine(index, stage, match, settings.load, rankers)
+        if match is None and isinstance(self.for_rankers, DenseEngine):
+            self.engine = IndexEngine(index, stage)
         same = before is not None and before.index.same_documents(index)
         self._tokens: KnownTokens = before._tokens if before and same else KnownTokens()
         self._caches: dict[tuple[object, ...], ReaderCaches] = (
@@ -75,10 +72,10 @@ class Snapshot:
         )
         self._readers: dict[tuple[object, ...], RankerReaders] = {}
         self._nearest: DenseEngine | None = None
-        self._phrases = KnownPhrases()
+        self._phrases: KnownPhrases = before._phrases if before and same else KnownPhrases()
         self.terms = TermIndex(self.engine, self._tokens)
 
-    def engine_for(self, reranked: bool) -> IndexEngine | DenseEngine:
+    def engine_for(self, reranked: bool) -> IndexEngine:
         """Return the engine that finds candidates. reranked: whether BERT will re-rank them."""
         return self.for_rankers if reranked else self.engine
 
@@ -104,8 +101,8 @@ class Snapshot:
         return self._nearest
 
     def narrowed(
-        self, engine: IndexEngine | DenseEngine, query: ParsedQuery, deadline: Deadline
-    ) -> tuple[IndexEngine | DenseEngine, bool]:
+        self, engine: IndexEngine, query: ParsedQuery, deadline: Deadline
+    ) -> tuple[IndexEngine, bool]:
         """Return an engine with only the documents that a query's operators allow.
 
         Also returns whether time sufficed to look for its phrases in all documents. InputError for
@@ -144,7 +141,8 @@ class LastSnapshot:
     """The snapshot of the last commit, opened again when there is a new one."""
 
     def __init__(self, directory: Path, settings: SearchSettings) -> None:
-        self._directory, self._settings, self._lock = directory, settings, Lock()
+        self._directory = directory.absolute()  # the process may change its working directory
+        self._settings, self._lock = settings, Lock()
         self._snapshot = Snapshot(directory, settings)
 
     def get(self) -> Snapshot:

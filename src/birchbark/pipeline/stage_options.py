@@ -172,7 +172,8 @@ class StageOptions:
             if name in given and not self.duo:
                 raise InputError(f"{name} has no effect without duo")
         require_at_least("duo_depth", self.duo_depth, 2)
-        require_share("embedding_weight", self.embedding_weight)
+        if self.embedding_weight is not None:
+            require_share("embedding_weight", self.embedding_weight)
         if "duo_depth" in given and self.duo_depth > self.depth:
             raise InputError(
                 "duo_depth exceeds depth",

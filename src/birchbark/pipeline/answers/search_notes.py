@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
 
 from birchbark.errors import DeadlineError
 from birchbark.index.index import Index
+from birchbark.index.part import PartField
 from birchbark.pipeline.answers.answer import Answer
 from birchbark.pipeline.answers.answer_probability import UNLIKELY
 from birchbark.pipeline.answers.facets import MAX_VALUES
@@ -17,6 +20,7 @@ from birchbark.retrieve.spelling import Check, correct_parsed
 from birchbark.retrieve.vector_search import filter_masks
 
 NO_ANSWER = "probably none of these documents answers this"
+TERMS_AT_ONCE = 1000  # of a part's values
 NOT_ALL_READ = "nothing found yet: not all documents were searched"
 NO_VECTORS = (
     "only documents with these words can be found, since the index has no vectors "
@@ -73,21 +77,33 @@ def _unmet_filters(index: Index, filters: Iterable[tuple[str, str]]) -> list[str
     for name, text in filters:
         if any(mask.any() for mask in filter_masks(index, {name: text})):
             continue
-        values: set[str] = set()
-        for part in index.parts:
-            field = part.fields[index.filter_number(name)]
-            values |= field.document_frequencies(field.terms()).keys()  # of live documents
-        listed = sorted(values)
+        listed = [*islice(_values(index, name), MAX_VALUES + 1)]
+        if not listed:
+            messages.append(f"no document has a value of {name}")
+            continue
         more = ", …" if len(listed) > MAX_VALUES else ""
         message = f"no document has {name}={text}; there are: "
         message += ", ".join(listed[:MAX_VALUES]) + more
         wanted = Filter.parse(name, text)
         plain = [value for value in wanted.values if filter_of(value) == value]
-        begun = [v for v in plain if any(value.startswith(v) for value in listed)]
+        begun = [v for v in plain if any(m.any() for m in filter_masks(index, {name: f"{v}*"}))]
         if begun and not wanted.negated:
             message += f"; for all that begin with it: {name}={begun[0]}*"
         messages.append(message)
     return messages
+
+
+def _values(index: Index, name: str) -> Iterator[str]:
+    """Return the values of a keyword field of live documents, sorted; read as far as needed."""
+    number = index.filter_number(name)
+    of_parts = (_live_terms(part.fields[number]) for part in index.parts)
+    return (value for value, _ in groupby(heapq.merge(*of_parts, key=str.encode)))
+
+
+def _live_terms(field: PartField) -> Iterator[str]:
+    for begin in range(field.first_term, field.end_term, TERMS_AT_ONCE):
+        terms = field.part.terms.take(range(begin, min(begin + TERMS_AT_ONCE, field.end_term)))
+        yield from field.document_frequencies(terms)
 
 
 def _no_allowed(index: Index, query: ParsedQuery, check: Check) -> str:

@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, Snippet
-from birchbark.records import Document, Segment
+from birchbark.records import Document, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.sentences import sentence_spans
 
@@ -104,7 +102,7 @@ class Snippets:
             return []
         texts = [segment.text[own + start : own + end] for start, end in spans]
         found = []
-        for first in np.argsort(-self._overlap.scores(texts), kind="stable")[:most]:
+        for first in best_first(self._overlap.scores(texts), most):
             last = first
             while last - first < FOLLOWING and last + 1 < len(spans) and _announces(texts[last]):
                 last += 1

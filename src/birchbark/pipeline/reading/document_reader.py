@@ -83,20 +83,15 @@ class DocumentReader:
         that encodes texts alike. with_vectors: whether stored vectors may be those of the scorer.
         """
         self.documents, self._segmenter, self._limit = store.documents, segmenter, limit
-        unlimited = limit == Limit()
-        self._precomputed = (
-            PrecomputedSegments(store, scorer, segmenter, with_vectors=with_vectors)
-            if unlimited
-            else None
+        self._precomputed = PrecomputedSegments(
+            store if limit == Limit() else None, scorer, segmenter, with_vectors=with_vectors
         )
-        self.scorer = self._precomputed.scorer if self._precomputed else scorer
+        self.scorer = self._precomputed.scorer
         cache = cache or SplitCache()
         self._encoded, self._unencoded = cache.encoded, cache.unencoded
 
     def vector_scores(self, query: str, doc_ids: Sequence[str]) -> list[Float32s | None]:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
-        if self._precomputed is None:
-            return [None] * len(doc_ids)
         return self._precomputed.scores(query, doc_ids)
 
     def length(self, doc_id: str) -> int:
@@ -113,10 +108,7 @@ class DocumentReader:
         """
         remaining = iter(doc_ids)
         while batch := list(islice(remaining, batch_size)):
-            if self._precomputed:
-                stored = self._precomputed.token_ids(batch, token_budget)
-            else:
-                stored = [None] * len(batch)
+            stored = self._precomputed.token_ids(batch, token_budget)
             missing = [d for d, ids in zip(batch, stored, strict=True) if ids is None]
             split = iter(self._split(missing, token_budget))
             for doc_id, token_ids in zip(batch, stored, strict=True):
@@ -131,10 +123,7 @@ class DocumentReader:
     ) -> Iterator[tuple[Document, Sequence[Segment]]]:
         """Yield each document with the segments that `read` encodes and `vector_scores` scores."""
         documents = self.documents(doc_ids)
-        if self._precomputed:
-            stored = self._precomputed.segments(documents, token_budget)
-        else:
-            stored = [None] * len(documents)
+        stored = self._precomputed.segments(documents, token_budget)
         for document, segments in zip(documents, stored, strict=True):
             if segments is None:
                 yield document, self._split([document.doc_id], token_budget)[0].segments

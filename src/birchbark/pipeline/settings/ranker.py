@@ -92,7 +92,8 @@ class Ranker:
                 )
         require_at_least("depth", self.depth, 1)
         require_share("embedding weight", self.embedding_weight)
-        require_at_least("number of query tokens", self.query_tokens, 1)
+        if self.query_tokens is not None:
+            require_at_least("number of query tokens", self.query_tokens, 1)
         if self.embedding and self.embedding.width > 1:
             raise InputError(
                 f"{self.embedding.name} scores whole documents, not segments",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from birchbark.errors import InputError
+from birchbark.errors import require_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,8 @@ class ReadingPlan:
     def __post_init__(self) -> None:
         for name in ("segments", "documents", "pairs", "embedded", "embedded_documents"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(
-                    f"number of {name.replace('_', ' ')} to read is out of range",
-                    wanted="1 or more, or None for all",
-                    found=str(value),
-                )
+            if value is not None:
+                require_at_least(f"number of {name.replace('_', ' ')} to read", value, 1)
 
     def max_pairs(self, candidates: int) -> int | None:
         """Return how many pairs the scorer reads at most; None if the plan has no limit.

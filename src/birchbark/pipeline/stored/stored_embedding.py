@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from birchbark.errors import InputError
 from birchbark.index.attachment_reader import Attachment
@@ -20,14 +18,14 @@ from birchbark.records import Float32s
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.scorer import Scorer
 from birchbark.score.token_limits import cut_text
-from birchbark.score.vector_quantization import dequantize_vectors, inner_products
+from birchbark.score.vector_quantization import dequantize_vectors
 from birchbark.segment.by_name import parse_segmenter
 
 ATTACH = "birchbark index attach"
 
 
 class StoredEmbedding:
-    """An embedding model with its stored vectors; see `retrieve.dense_engine.StoredEmbedding`."""
+    """A model that embeds queries, and the vectors that an index stores of it."""
 
     def __init__(
         self, vectors: Attachment, scorer: EmbeddingScorer, query_tokens: int | None
@@ -51,10 +49,6 @@ class StoredEmbedding:
     def embed(self, query: str) -> Float32s:
         """Return the vector (H,) of a query; InputError if it is too long."""
         return self._scorer.embed_query(self._cut(query)[0])
-
-    def inner_products(self, rows: Mapping[str, NDArray[Any]], query: Float32s) -> Float32s:
-        """Return the inner products (rows,) of stored rows with a query's vector (H,)."""
-        return inner_products(rows, query)
 
     def scores(self, query: str, doc_ids: Sequence[str]) -> Float32s:
         """Return the scores (n,) of documents, in the order of cosines; NaN without vectors.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from birchbark.index.attachment_reader import Attachment
-from birchbark.index.attachment_schema import AttachmentSchema, Rows
+from birchbark.index.attachment_schema import Rows
+from birchbark.index.index import Index
 from birchbark.lazy_sequence import LazySequence
 from birchbark.pipeline.stored.precompute import (
     TOKENS,
@@ -19,23 +19,9 @@ from birchbark.pipeline.stored.precompute import (
 from birchbark.pipeline.stored.vector_scorer import bi_encoder, rounded_vector_scorer
 from birchbark.pipeline.stored.vector_sets import fitting_set
 from birchbark.records import Document, Float32s, Ids, Segment
-from birchbark.retrieve.engine import DocumentStore
+from birchbark.retrieve.engine import DocumentStore, IndexEngine
 from birchbark.score.scorer import Scorer
 from birchbark.segment.by_name import Segmenter, segmenter_name
-
-
-@runtime_checkable
-class AttachmentSource(Protocol):
-    """A store that may have attachments to its documents."""
-
-    @property
-    def attachments(self) -> Mapping[str, AttachmentSchema]:
-        """Name → schema of each attachment."""
-        ...
-
-    def attachment(self, name: str) -> Attachment | None:
-        """Return the attachment of this name; None if there is none."""
-        ...
 
 
 class PrecomputedSegments:
@@ -47,23 +33,28 @@ class PrecomputedSegments:
 
     def __init__(
         self,
-        store: DocumentStore,
+        store: DocumentStore | None,
         scorer: Scorer,
         segmenter: Segmenter,
         *,
         with_vectors: bool = True,
     ) -> None:
-        """with_vectors: whether vectors may be those of the scorer; if not, it is not asked."""
+        """Open those of an index; nothing is stored with another store, or with None.
+
+        with_vectors: whether vectors may be those of the scorer; if not, it is not asked.
+        """
         self._tokens: Attachment | None = None
         self._vectors: Attachment | None = None
-        self.scorer, encoder = scorer, bi_encoder(scorer) if with_vectors else None
-        if not isinstance(store, AttachmentSource) or not segmenter_name(segmenter):
+        self.scorer = scorer
+        index = store.index if isinstance(store, IndexEngine) else store
+        if not isinstance(index, Index) or not segmenter_name(segmenter):
             return
-        tokens = store.attachment(TOKENS)
+        tokens = index.attachment(TOKENS)
         if tokens and has_config(tokens.schema, tokens_config(scorer, segmenter)):
             self._tokens = tokens
-        name = encoder and fitting_set(store.attachments, encoder, segmenter)
-        if encoder and name and (vectors := store.attachment(name)):
+        encoder = bi_encoder(scorer) if with_vectors else None
+        name = encoder and fitting_set(index.attachments, encoder, segmenter)
+        if encoder and name and (vectors := index.attachment(name)):
             self._vectors = vectors
             self.scorer = self._rounded = rounded_vector_scorer(
                 encoder, vectors.schema.config["bits"]

@@ -19,7 +19,7 @@ from birchbark.errors import ArtifactError, InputError, OutdatedError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.origin import NewOrigin, read_origin
-from birchbark.index.sharded_writer import Writer, open_writer
+from birchbark.index.sharded_writer import Writer
 from birchbark.index.shards import read_manifest
 from birchbark.pipeline.stored.precompute import STATIC
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes
@@ -170,11 +170,8 @@ def _sync(
             )
     deleted = changes.deleted()
     origin = NewOrigin(FolderState(source, changes.files).as_json(), replaces)
-    if documents or deleted or _lacks_static_vectors(directory):
+    if documents or deleted or origin.text != known.text or _lacks_static_vectors(directory):
         added = added.plus(change(Changes(documents, deleted, origin)))
-    elif origin.text != known.text:
-        with open_writer(directory) as writer:
-            writer.set_origin(origin)
     return SyncedFolder(added.new, added.replaced, len(deleted), changes.unchanged)
 
 
@@ -261,7 +258,7 @@ def was_built_from_folders(directory: Path) -> bool:
     return bool(read_manifest(directory).origin)
 
 
-def files_of(directory: Path) -> dict[str, Path]:
+def files_of(directory: Path, doc_ids: Iterable[str]) -> dict[str, Path]:
     """Return the absolute path of each document's file; empty if the index is of no folder.
 
     The folders are where they were when they were indexed.
@@ -269,7 +266,8 @@ def files_of(directory: Path) -> dict[str, Path]:
     if not was_built_from_folders(directory):
         return {}
     state = folder_state(directory)
-    located = {doc_id: state.source.locate(path) for doc_id, path in state.paths.items()}
+    paths = state.paths
+    located = {doc_id: state.source.locate(paths[doc_id]) for doc_id in doc_ids if doc_id in paths}
     return {doc_id: (folder / below).absolute() for doc_id, (folder, below) in located.items()}
 
 

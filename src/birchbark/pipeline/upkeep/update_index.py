@@ -113,10 +113,24 @@ def attach(
     names = []
     for precomputation in precomputations:
         named = in_own_set(precomputation, writer.attachments)
-        with progress(f"computing {shown_name(named.name)}", len(writer)) as advance:
-            named.attach(writer, advance)
+        _compute(writer, named, lacking(writer, named), progress)
         names.append(named.name)
     return names
+
+
+def lacking(writer: Writer, precomputation: Precomputation) -> int:
+    """Return how many documents of the last commit lack what `attach` would store."""
+    named = in_own_set(precomputation, writer.attachments)
+    if writer.attachments.get(named.name) != named.schema:
+        return len(writer)
+    return writer.missing_rows().get(named.name, 0)
+
+
+def _compute(
+    writer: Writer, precomputation: Precomputation, count: int, progress: Progress
+) -> None:
+    with progress(f"computing {shown_name(precomputation.name)}", count) as advance:
+        precomputation.attach(writer, advance)
 
 
 def complete_attachments(
@@ -126,8 +140,7 @@ def complete_attachments(
     missing = writer.missing_rows()
     for precomputation in precomputations:
         if count := missing.get(precomputation.name):
-            with progress(f"computing {shown_name(precomputation.name)}", count) as advance:
-                precomputation.attach(writer, advance)
+            _compute(writer, precomputation, count, progress)
 
 
 def build_missing_graphs(
@@ -135,14 +148,17 @@ def build_missing_graphs(
 ) -> None:
     """Build the HNSW graphs (retrieve/hnsw.py) that the index lacks, if faiss is installed.
 
-    leave_out: names of sets of vectors that get no graphs.
+    Programs that have the index open use them at once. leave_out: names of sets of vectors that get
+    no graphs.
     """
-    index = Index(writer.directory)
+    index, built = Index(writer.directory), False
     for name in searched_sets(index.attachments):
         vectors, missing = index.attachment(name), vectors_without_graph(index, name)
         if vectors and missing and name not in leave_out and faiss_installed():
             with progress("building vector graphs", missing) as advance:
-                build_graphs(index, vectors, dequantize_vectors, advance)
+                built |= bool(build_graphs(index, vectors, dequantize_vectors, advance))
+    if built:
+        writer.renew()
 
 
 def vectors_without_graph(index: Index, name: str) -> int:
