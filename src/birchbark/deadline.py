@@ -39,9 +39,10 @@ class Deadline:
 
         on_batch: called before each batch; an exception that it raises ends the scoring.
         """
-        require_number("budget", budget)
-        if budget is not None and math.isnan(budget):
-            raise InputError("budget is out of range", wanted="seconds", found=str(budget))
+        if budget is not None:
+            require_number("budget", budget)
+            if math.isnan(budget):
+                raise InputError("budget is out of range", wanted="seconds", found=str(budget))
         self._clock, self.on_batch = clock, on_batch
         self._end = math.inf if budget is None else clock() + budget * (1 - RESERVE)
         self._batch_start = 0.0

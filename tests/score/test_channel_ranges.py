@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from birchbark.artifact import fingerprint
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.errors import CheckpointError
-from birchbark.score.channel_ranges import STORED, channel_maxima, store_channel_maxima
+from birchbark.score.channel_ranges import MADE_OF, STORED, channel_maxima, store_channel_maxima
 from birchbark.score.load_scorer import load_scorer
 
 Bert = Callable[..., Path]
@@ -37,6 +38,11 @@ def test_stored_values_are_used_for_their_weights(bert: Bert) -> None:
     stored = channel_maxima(checkpoint)
     assert stored.keys() == computed.keys()
     assert all(np.array_equal(stored[name], computed[name]) for name in stored)
+    negative = {name: -value for name, value in computed.items()}
+    made_of = {MADE_OF: fingerprint(checkpoint.directory / "model.safetensors")}
+    save_file(negative, checkpoint.directory / STORED, made_of)
+    assert all((value >= 0).all() for value in channel_maxima(checkpoint).values())
+    store_channel_maxima(checkpoint)
     weights = checkpoint.directory / "model.safetensors"
     save_file({name: 2 * value for name, value in load_file(weights).items()}, weights)
     changed = channel_maxima(checkpoint)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ from birchbark.records import Float32s, Ids
 from birchbark.score.dynamic_batching import MAX_TOKENS, DynamicBatcher, dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
+from birchbark.score.session import OnnxSession
 from conftest import write_bert
 
 
@@ -37,6 +40,25 @@ def test_scores_are_the_same_as_without_batching(tmp_path: Path, precision: Prec
             results = [future.result() for future in waiting]
         for (query, chosen), scores in zip(requests, results, strict=True):
             assert scores.tobytes() == alone.score(query, alone.encode(chosen)).tobytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_forked_process_can_score(tmp_path: Path, threads: int) -> None:
+    """It gets the same scores, as does the process from which it was forked."""
+    directory = write_bert(tmp_path / "bert", labels=1)
+    texts = ["bees dance", "a birch canoe on the river", "iron", "steam engine"] * 20
+    for session in (OnnxSession, dynamic_batcher()):
+        scorer = load_scorer(directory, threads, session=session)
+        expected = scorer.score("river", scorer.encode(texts)).tobytes()
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            found = scorer.score("river", scorer.encode(texts)).tobytes()
+            os._exit(0 if found == expected else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert scorer.score("river", scorer.encode(texts)).tobytes() == expected
 
 
 class _Slow:
@@ -68,7 +90,7 @@ def test_large_requests_are_divided() -> None:
         long = pool.submit(shared.run, many)
         assert slow.begun.wait(10)
         short = pool.submit(shared.run, [np.array([7], np.int32)])
-        while shared._waiting.empty():
+        while shared._waiting.get().empty():
             pass
         slow.may_end.set()
         assert short.result().tolist() == [7]
@@ -85,7 +107,7 @@ def test_waiting_requests_are_run_together() -> None:
         first = pool.submit(shared.run, [np.array([7], np.int32)])
         assert slow.begun.wait(10)
         others = [pool.submit(shared.run, [np.full(2, n, np.int32)] * n) for n in (1, 2, 3)]
-        while shared._waiting.qsize() < 3:
+        while shared._waiting.get().qsize() < 3:
             pass
         slow.may_end.set()
         assert first.result().tolist() == [7]

@@ -120,6 +120,11 @@ class BiEncoderScorer(BertScorer, ABC):
         """See Scorer. Queries are encoded by the methods that read them."""
         return self.texts.encode(texts)
 
+    @property
+    def max_query_tokens(self) -> int:
+        """The maximum number of tokens of a query, without special ones and the prompt."""
+        return self.queries.token_budget
+
     def token_budget(self, query: str) -> int:
         """Return the maximum length without special tokens; the query is an input of its own.
 
@@ -131,8 +136,8 @@ class BiEncoderScorer(BertScorer, ABC):
     def _encode_query(self, query: str) -> Ids:
         """Return the token ids of a query alone; InputError if there are too many."""
         [ids] = self.queries.encode([query])
-        if len(ids) > self.queries.token_budget:
-            raise query_too_long(query, len(ids), self.queries.token_budget)
+        if len(ids) > self.max_query_tokens:
+            raise query_too_long(query, len(ids), self.max_query_tokens)
         return ids
 
     @abstractmethod

@@ -66,7 +66,7 @@ def _stored(checkpoint: Checkpoint) -> dict[str, Floats]:
             where=str(path),
             remedy="delete it: what it holds is computed then",
         ) from broken
-    usable = all(value.ndim == 1 and np.isfinite(value).all() for value in stored.values())
+    usable = all(x.ndim == 1 and np.isfinite(x).all() and (x >= 0).all() for x in stored.values())
     return stored if usable else {}
 
 
@@ -82,10 +82,11 @@ def _computed(checkpoint: Checkpoint, poolings: Sequence[Pooling]) -> dict[str, 
         model.graph.output.append(onnx.helper.make_empty_tensor_value_info(x))
     session = open_graph(model.SerializeToString(), weights)
     feed = _random_inputs(checkpoint, [put.name for put in session.get_inputs()])
-    inputs = session.run([x for x, _ in linear], feed)  # (B, S, inner) each
+    inputs = session.run([x for x, _ in linear], feed)  # (B, S, inner) each, (B, inner) once pooled
     maxima: dict[str, Floats] = {}
     for (_, weight), x in zip(linear, inputs, strict=True):
-        name, largest = weight.removesuffix(".weight"), np.abs(x).max(axis=(0, 1))  # (inner,)
+        name = weight.removesuffix(".weight")
+        largest = np.abs(x).reshape(-1, x.shape[-1]).max(axis=0)  # (inner,)
         maxima[name] = np.maximum(largest, maxima.get(name, 0))  # layers may share weights
     return maxima
 

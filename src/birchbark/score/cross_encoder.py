@@ -26,6 +26,11 @@ class CrossEncoderScorer(BertScorer):
     def _prepare(self) -> None:
         self._token_budget = self.checkpoint.max_length - self._tokenizer.pair_overhead
 
+    @property
+    def max_query_tokens(self) -> int:
+        """The maximum number of tokens of a query: half of an input, without special ones."""
+        return longest_query(self._token_budget)
+
     def token_budget(self, query: str) -> int:
         """Return how many tokens a segment may have.
 
@@ -34,8 +39,8 @@ class CrossEncoderScorer(BertScorer):
         queries. Raises InputError if the query takes more than half of the input.
         """
         length, available = len(self.spans(query)), self._token_budget
-        if length > longest_query(available):
-            raise query_too_long(query, length, longest_query(available))
+        if length > self.max_query_tokens:
+            raise query_too_long(query, length, self.max_query_tokens)
         return available - max(length, min(RESERVED_QUERY_TOKENS, available // 5))
 
     def score(self, query: str, token_ids: Sequence[Ids]) -> Float32s:

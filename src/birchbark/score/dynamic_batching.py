@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 
@@ -14,6 +15,7 @@ import numpy as np
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import is_per_token
 from birchbark.records import Ids
+from birchbark.score.per_process import PerProcess
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, OnnxSession, Session, SessionFactory
 
@@ -47,10 +49,8 @@ class DynamicBatcher:
         per_token: whether the session returns a row per token instead of a row per input.
         """
         self._session = session
-        self._waiting: SimpleQueue[_Request | None] = SimpleQueue()
-        args = (session, self._waiting, per_token)
-        Thread(target=_serve, args=args, name="birchbark-batcher", daemon=True).start()
-        weakref.finalize(self, self._waiting.put, None)
+        self._waiting = PerProcess(partial(_start, session, per_token))
+        weakref.finalize(self, _end, self._waiting)
 
     def fingerprint(self, checkpoint: str) -> str:
         """Return the fingerprint of the wrapped session."""
@@ -70,10 +70,22 @@ class DynamicBatcher:
             done = ends[start - 1] if start else 0
             end = max(start + 1, int(np.searchsorted(ends, done + MAX_TOKENS, side="right")))
             request = _Request(ids[start:end], types and types[start:end], Future())
-            self._waiting.put(request)
+            self._waiting.get().put(request)
             results.append(request.result.result())
             start = end
         return results[0] if len(results) == 1 else np.concatenate(results)
+
+
+def _start(session: Session, per_token: bool) -> SimpleQueue[_Request | None]:
+    """Start the thread, and return the queue that it takes requests from."""
+    waiting: SimpleQueue[_Request | None] = SimpleQueue()
+    args = (session, waiting, per_token)
+    Thread(target=_serve, args=args, name="birchbark-batcher", daemon=True).start()
+    return waiting
+
+
+def _end(waiting: PerProcess[SimpleQueue[_Request | None]]) -> None:
+    waiting.get().put(None)
 
 
 def _serve(session: Session, waiting: SimpleQueue[_Request | None], per_token: bool) -> None:

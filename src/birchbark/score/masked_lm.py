@@ -12,7 +12,7 @@ from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.checkpoint.heads import Pooling
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, InputError
-from birchbark.records import Float32s, Ids
+from birchbark.records import Float32s, Ids, best_first
 from birchbark.score.encoder_layers import embeddings, encoder_layers
 from birchbark.score.graph import new_graph, pool
 from birchbark.score.graph_writer import Linear
@@ -87,8 +87,8 @@ class MaskedLanguageModel:
         names, filled = self.tokenizer.id_to_token(), []
         for position in positions:
             probabilities = self.predict(ids, position)
-            best = np.argsort(-probabilities, kind="stable")[:count]
-            filled.append([(names[n], float(probabilities[n])) for n in best.tolist()])
+            best = best_first(probabilities, count)
+            filled.append([(names[n], float(probabilities[n])) for n in best])
         return filled
 
     def embed(self, ids: Ids) -> Float32s:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from birchbark.records import Ids
 from birchbark.score.batches import BATCH_TOKENS, equal_lengths
 from birchbark.score.channel_ranges import channel_maxima
 from birchbark.score.graph import build_graph
+from birchbark.score.per_process import PerProcess
 from birchbark.score.precision import Precision
 from birchbark.score.runtime import open_graph
 from birchbark.systems import usable_processors
@@ -82,7 +84,8 @@ class OnnxSession:
                 f"{precision.value} is computed by GPUs only",
                 remedy="use --device cuda; on the CPU, int8 is faster than fp32",
             )
-        require_at_least("number of threads", threads, 1)
+        if threads is not None:
+            require_at_least("number of threads", threads, 1)
         maxima = channel_maxima(checkpoint, poolings) if precision is Precision.INT8 else None
         graph, weights = build_graph(checkpoint, maxima, poolings)
         self._arithmetic = f"onnxruntime {onnxruntime.__version__} ".encode() + graph
@@ -92,7 +95,7 @@ class OnnxSession:
         self._per_token = is_per_token(checkpoint.head) and not poolings
         self._batch_tokens = batch_tokens
         self._threads = default_threads() if threads is None else threads
-        self._pool = ThreadPoolExecutor(self._threads, "birchbark-score")
+        self._pool = PerProcess(partial(ThreadPoolExecutor, self._threads, "birchbark-score"))
         self._where = str(checkpoint.directory)
 
     def fingerprint(self, checkpoint: str) -> str:
@@ -128,7 +131,7 @@ class OnnxSession:
         out: Floats | None = None
         offsets = row_offsets(lengths, per_token=self._per_token)  # (n + 1,)
         longest_first = batches[::-1]  # a long batch at the end would leave other threads idle
-        results = self._pool.map(compute, longest_first)
+        results = self._pool.get().map(compute, longest_first)
         for batch, result in zip(longest_first, results, strict=True):
             rows = offsets[batch]  # (B,)
             if self._per_token:
