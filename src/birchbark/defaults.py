@@ -25,7 +25,7 @@ INT8_EMBEDDINGS: Final = (EMBEDDING,)
 
 # Reading and indexing
 ENCODING: Final = "utf-8"
-TOPIC_FIELDS: Final = ("title",)
+TOPIC_FIELDS: Final[tuple[str, ...]] = ()  # the title of a topic, the first text of an object
 ANALYZER: Final = "english"
 FILE_ANALYZER: Final = "english+parts"  # of a folder's files
 WEIGHT_STEPS: Final = 100  # per 1 of a term's weight, to which learned sparse vectors are rounded

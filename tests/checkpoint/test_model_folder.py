@@ -29,6 +29,10 @@ def test_the_folder_is_that_of_the_environment(
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert models_folder() == tmp_path / "home" / ".local" / "share" / "birchbark" / "models"
+    monkeypatch.setenv("XDG_DATA_HOME", "~/data")  # as no shell has expanded it
+    assert models_folder() == tmp_path / "home" / "data" / "birchbark" / "models"
+    monkeypatch.setenv(FOLDER_VARIABLE, "~/models")
+    assert models_folder() == tmp_path / "home" / "models"
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,20 @@ def test_an_incomplete_model_is_downloaded(cache: HubCache) -> None:
     assert Checkpoint.open(model_path(ID))
 
 
+def test_an_embedding_that_transformers_has_cached(cache: HubCache) -> None:
+    """It reads no modules.json, without which the copy would be another model."""
+    folder = cache.folder / "models--owner--model"
+    config = folder / "snapshots" / COMMIT / "config.json"
+    values = json.loads(config.read_text()) | {"architectures": ["BertModel"]}
+    config.unlink()
+    config.write_text(json.dumps(values))
+    with pytest.raises(HubError, match=r"pooling and lengths may be missing: .*modules\.json"):
+        copy(cache)
+    (folder / ".no_exist" / COMMIT).mkdir(parents=True)
+    (folder / ".no_exist" / COMMIT / "modules.json").touch()
+    copy(cache)
+
+
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [

@@ -293,6 +293,20 @@ def test_tokens_are_sent_to_the_hub_only(hub: Imitation) -> None:
         assert token == (None if path.startswith("/cdn/") else "Bearer secret")
 
 
+def test_a_token_is_never_printed(
+    hub: Imitation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line ends around it are no part of it; one that cannot be sent is refused without it."""
+    monkeypatch.setenv("HF_TOKEN", "s3cr3t\nt0k3n")
+    refused = birchbark(tmp_path, hub.url, "model", "fetch", ID)
+    assert "HF_TOKEN: a key must be a single word" in refused.stderr
+    assert not any(part in refused.stderr for part in ("s3cr3t", "t0k3n"))
+    assert (refused.returncode, hub.tokens) == (2, [])
+    monkeypatch.setenv("HF_TOKEN", "secret\n")
+    assert birchbark(tmp_path, hub.url, "model", "fetch", ID).returncode == 0
+    assert hub.tokens[0] == "Bearer secret"
+
+
 def test_progress_adds_up(hub: Imitation, model: Path) -> None:
     """The reported progress adds up to the size of the weights."""
     split(model)

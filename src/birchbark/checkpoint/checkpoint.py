@@ -255,9 +255,7 @@ def open_any_head(directory: Path | str, name: str | None = None) -> Checkpoint:
 
 
 def check_replaceable(directory: Path) -> None:
-    """Raise InputError unless `directory` is empty or holds a model, which a model may replace."""
-    if not any(directory.iterdir()):
-        return
+    """Raise InputError unless `directory`, a folder with files, holds a model."""
     try:
         modules = dict(list_modules(directory))
         config = directory / modules.get(TRANSFORMER, "") / CONFIG

@@ -87,6 +87,7 @@ class Family:
 
     Attributes:
         prefix: Prefix of the encoder's tensors in a model with a head.
+        heads: What the names of a classifier's tensors begin with that are stored without `prefix`.
         classes: Prefix of the names of transformers' classes.
         names: Names of the encoder's modules.
         keys: BERT's key in config.json → this family's key, if it differs.
@@ -115,6 +116,7 @@ class Family:
 
     prefix: str
     classes: str
+    heads: tuple[str, ...] = ("classifier.", "pre_classifier.")
     names: Names = Names()
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
@@ -205,6 +207,7 @@ _ALBERT = Family(
 _DEBERTA = Family(
     "deberta.",
     "DebertaV2",
+    heads=("classifier.", "pooler."),
     names=replace(
         Names(),
         positions="",

@@ -16,9 +16,9 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 def models_folder() -> Path:
     """Return $BIRCHBARK_MODELS, or birchbark/models in the user's data folder (XDG)."""
     if folder := os.environ.get(FOLDER_VARIABLE):
-        return Path(folder)
+        return Path(folder).expanduser()
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "birchbark" / "models"
+    return Path(data).expanduser() / "birchbark" / "models"
 
 
 def is_hub_id(name: str) -> bool:

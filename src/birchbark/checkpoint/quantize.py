@@ -9,7 +9,7 @@ are small and remain unchanged. All weights are widened to float32 when they are
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,16 +29,24 @@ BITS = (8, 16)
 COPIED_SUFFIXES = {".json", ".txt", ".md", ".model", ""}  # "": LICENSE
 
 
-def quantize_model(model: Path, bits: int, target: Path, *, replace: bool = False) -> None:
+def quantize_model(
+    model: Path,
+    bits: int,
+    target: Path,
+    *,
+    replace: bool = False,
+    finish: Callable[[Path], object] = lambda directory: None,
+) -> None:
     """Write a copy of `model` to `target`, with matrices in 8 or 16 bits, atomically.
 
-    Raises InputError for another number of bits, and if `target` exists and `replace` is false.
+    finish: called with the directory of the complete copy, before it appears as `target`. Raises
+    InputError for another number of bits, and if `target` exists and `replace` is false.
     Raises CheckpointError if `model` cannot be read, or a weight is too large for float16.
     """
     if bits not in BITS:
         raise InputError("unsupported number of bits", wanted="8 or 16", found=str(bits))
     where = str(open_any_head(model).weights)
-    with model_copy(model, target, replace=replace) as (_, tensors):
+    with model_copy(model, target, replace=replace, finish=finish) as (_, tensors):
         quantized = quantize_tensors(tensors, bits, where)
         tensors.clear()
         tensors.update(quantized)
@@ -46,13 +54,17 @@ def quantize_model(model: Path, bits: int, target: Path, *, replace: bool = Fals
 
 @contextmanager
 def model_copy(
-    model: Path, target: Path, *, replace: bool = False
+    model: Path,
+    target: Path,
+    *,
+    replace: bool = False,
+    finish: Callable[[Path], object] = lambda directory: None,
 ) -> Iterator[tuple[Path, dict[str, NDArray[Any]]]]:
     """Copy a model with other weights: yield the new directory, and the weights to be changed.
 
     The weights are a dict from stored names to widened arrays; it is written when the block ends.
-    If the block raises, the new directory is deleted. Raises InputError if `target` exists and
-    `replace` is false.
+    If the block raises, the new directory is deleted. finish: see `quantize_model`. Raises
+    InputError if `target` exists and `replace` is false.
     """
     refuse_existing(target, replace=replace)
     modules = list_modules(model)
@@ -70,6 +82,7 @@ def model_copy(
         new_weights.parent.mkdir(parents=True, exist_ok=True)
         yield scratch, tensors
         _write(tensors, new_weights)
+        finish(scratch)
 
 
 def _is_copied(path: Path) -> bool:

@@ -64,6 +64,11 @@ class ScoreScale:
         clipped: Float32s = np.clip(self._scaled(cosines), 0, 1).astype(np.float32)
         return clipped
 
+    def cosines(self, similarities: Float32s) -> Float32s:
+        """Return the cosines (n,) that `similarities` maps to these (n,), if none was clipped."""
+        cosines: Float32s = (similarities * self.temperature + self.shift).astype(np.float32)
+        return cosines
+
     def ordered_similarities(self, cosines: Float32s) -> Float32s:
         """Return `similarities`, of which those below FLOOR are at most FLOOR, in their order."""
         scaled = self._scaled(cosines)

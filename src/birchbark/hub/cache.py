@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from birchbark.errors import HubError
+from birchbark.checkpoint.json_files import read_object
+from birchbark.errors import BirchbarkError, HubError
 from birchbark.hub.client import HubFile, Listing, save
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -56,7 +58,22 @@ class HubCache:
                 sha256 = blob if re.fullmatch("[0-9a-f]{64}", blob) else None
                 git_sha1 = blob if COMMIT.fullmatch(blob) else None
                 files[name] = HubFile(name, path.stat().st_size, sha256, git_sha1)
+        if "modules.json" not in files and self._lacks_modules(hub_id, snapshot):
+            raise HubError(
+                "what an embedding states of pooling and lengths may be missing",
+                where=str(snapshot),
+                wanted="modules.json, which transformers alone never asks for",
+            )
         return Listing(hub_id, snapshot.name, files)
+
+    def _lacks_modules(self, hub_id: str, snapshot: Path) -> bool:
+        """Return whether a model may be an embedding whose modules.json was never asked for."""
+        with suppress(BirchbarkError):
+            classes = read_object(snapshot / "config.json").get("architectures")
+            encoder = isinstance(classes, list) and any(str(c).endswith("Model") for c in classes)
+            known = self._model(hub_id) / ".no_exist" / snapshot.name / "modules.json"
+            return encoder and not known.exists()
+        return False
 
     def copy(
         self, listing: Listing, name: str, target: Path, advance: Callable[[int], object]
