@@ -16,6 +16,7 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.collection.runs import read_run
 from birchbark.errors import InputError
+from birchbark.pairs.hash_table import HashTable
 from birchbark.pairs.judged import add_negatives, judged_pairs
 from birchbark.pairs.msmarco import read_id_triples, read_triples
 from birchbark.pairs.read import text_id
@@ -132,6 +133,27 @@ def test_a_bad_id_triple_is_reported_once_with_its_line(
     intake = Intake(skip_bad=True)
     assert len(list(read_id_triples(path, QUERIES, PASSAGES, intake))) == 2
     assert len(intake.skipped) == 1
+
+
+def test_a_limit_is_the_number_of_valid_triples(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of triples of ids, others are not read in the first pass, unless bad ones may be skipped."""
+    path = write("ids.tsv", "7\t0\t1\n8\t2\t9\n8\t2\t3\n8\t0\t3\n")
+    numbered: list[int] = []
+    numbers = HashTable.numbers
+    monkeypatch.setattr(
+        HashTable, "numbers", lambda self, h: (numbered.append(len(h)), numbers(self, h))[1]
+    )
+    expected = [("7", "0", 1), ("7", "1", 0), ("8", "2", 1), ("8", "3", 0)]
+    for skip_bad, limit, first_pass in ((False, 1, 2), (True, 2, 8), (True, 1, 8)):
+        pairs = read_id_triples(path, QUERIES, PASSAGES, Intake(skip_bad), limit)
+        found = [(p.query_id, p.doc_id, p.relevance) for p in pairs]
+        assert (found, numbered.pop()) == (expected[: 2 * limit], first_pass)
+    with pytest.raises(InputError, match=r"ids\.tsv:2: document 9"):
+        list(read_id_triples(path, QUERIES, PASSAGES, Intake(), 2))
+    texts = write("texts.tsv", "a\tb\tc\na\tb\td\nbad\n")
+    assert [p.text for p in read_triples(texts, Intake(), 2)] == ["b", "c", "b", "d"]
 
 
 def test_the_documents_are_read_as_a_test_collection(write: Write) -> None:

@@ -21,6 +21,7 @@ from birchbark.errors import InputError
 from birchbark.pairs.holdout import held_out_queries
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
+from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
 from birchbark.train.config import Teacher, TrainingConfig
@@ -33,7 +34,7 @@ from birchbark.train.teacher_scores import (
     with_teacher_targets,
     without_false_negatives,
 )
-from conftest import write_bert
+from conftest import WORDS, write_bert
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +216,26 @@ def test_teacher_scores(tmp_path: Path) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_targets_of_an_embedding_may_be_negative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A score below 0 is 0, whatever the scale; a target is the cosine."""
+    teacher = str(write_bert(tmp_path / "teacher"))
+    objective = {"kind": "soft-margin", "teacher": teacher, "pooling": "mean"}
+    training = prepare(tmp_path, objective=objective, lists={"each": "query", "texts": 3})
+    products = EmbeddingScorer._products
+    monkeypatch.setattr(EmbeddingScorer, "_products", lambda *given: -products(*given))
+    dataset, _ = scored_by_teachers(training, tmp_path)
+    scorer, pairs = load_scorer(teacher, pooling=Pooling("mean")), dataset.training_pairs.pairs
+    (found,) = dataset.targets
+    sampled = np.flatnonzero(~np.isnan(found))
+    assert (found[sampled] < 0).any()
+    for pair in sampled.tolist():
+        text = scorer.encode([pairs.texts[pairs.text[pair]]])
+        expected = scorer.outputs(pairs.queries[pairs.query[pair]], text)
+        assert found[pair] == pytest.approx(expected[0], abs=1e-6)
+
+
 def test_a_teacher_reads_no_more_than_the_student(tmp_path: Path) -> None:
     """The rest of a text changes nothing, and the truncated texts are counted."""
     directory = write_bert(tmp_path / "teacher", labels=1)
@@ -229,6 +250,22 @@ def test_a_teacher_reads_no_more_than_the_student(tmp_path: Path) -> None:
     )
     assert truncated == 1
     assert values[texts[2]] == values[texts[1]] != values[texts[0]]
+
+
+@pytest.mark.parametrize("labels", [1, None])
+def test_a_teacher_reads_the_beginning_of_a_long_query(labels: int | None, tmp_path: Path) -> None:
+    """Its pairs count as truncated; the student, whose input is longer, reads more of it."""
+    teacher = write_bert(tmp_path / "teacher", labels=labels)
+    tokenizer = CheckpointTokenizer(open_any_head(teacher))
+    scorer, scores = load_scorer(teacher, 1), TeacherScores(tmp_path / "stored")
+    longest = scorer.max_query_tokens
+    assert longest == (14 if labels else 30)
+    queries = ["stone " * n for n in (longest, longest + 9)]
+    pairs = [Pair(q, q, f"{n}", text, 1) for n, q in enumerate(queries) for text in ("bee", "bark")]
+    inputs = inputs_of(pairs, tokenizer, 99)
+    found, truncated = teacher_scores(inputs, np.arange(4), scorer, scores)
+    assert truncated == 2
+    np.testing.assert_array_equal(found[:2], found[2:])
 
 
 def scored_by_teachers(
@@ -325,6 +362,29 @@ def test_a_teacher_of_judged_lists_leaves_texts_out(tmp_path: Path) -> None:
     assert left_out["texts"] == count
     assert [facts["model"] for facts in left_out["teachers"]] == [teacher]
     assert dataset.facts["teachers"] == []
+
+
+def test_relevant_texts_that_no_list_has_are_read_for_false_negatives(tmp_path: Path) -> None:
+    """What counts as one does not depend on which lists are sampled."""
+    objective = {"kind": "softmax", "teacher": [str(write_bert(tmp_path / "teacher"))]}
+    found = []
+    for steps in (1, 100):
+        training = prepare(
+            tmp_path,
+            objective=objective,
+            lists={"each": "positive", "texts": 3},
+            schedule__steps=steps,
+            data__validation=None,
+        )
+        rng = np.random.default_rng(3)
+        texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(60)]
+        pairs = [
+            Pair(f"{n % 6}", WORDS[n % 6], f"{n}", t, int(n < 18)) for n, t in enumerate(texts)
+        ]
+        write_pairs(tmp_path / "pairs.tsv", pairs)
+        dataset, _ = scored_by_teachers(training, tmp_path)
+        found.append(set(np.flatnonzero(np.isnan(dataset.targets[0])).tolist()))
+    assert found[0] < found[1]
 
 
 def test_a_query_held_out_of_one_set_is_trained_on_in_none(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from birchbark.collection.qrels import read_qrels
 from birchbark.collection.queries import read_queries
 from birchbark.pairs.read import read_pairs
 from birchbark.train.config import AUTO
-from birchbark.train.read_config import rename_old_keys
 from birchbark.train.setting_grid import read_variants
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +138,7 @@ def test_the_default_model_has_the_committed_settings() -> None:
     """
     lineage = json.loads((locate(defaults.MODEL) / "birchbark.json").read_text())
     configs = sorted((ROOT / "training" / "default").glob("*.toml"))
-    recorded = [rename_old_keys(training["settings"]) for training in lineage["trainings"]]
+    recorded = [training["settings"] for training in lineage["trainings"]]
     configured = [variant.training for path in configs for variant in read_variants(path)]
     assert all(training.schedule.precision == AUTO for training in configured)
     assert recorded == [

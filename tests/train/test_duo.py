@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prepared import inputs_of
 from tiny_trainings import prepare, some_pairs, write_pairs
 
 from birchbark.checkpoint.checkpoint import open_any_head
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import CheckpointError, InputError
+from birchbark.records import Pair
 from birchbark.score.duo import DuoScorer, load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train.dataset import load_datasets
@@ -19,7 +21,7 @@ from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import Initialisation, open_network
 from birchbark.train.learner import Learner
 from birchbark.train.packed_inputs import PackedInputs
-from birchbark.train.pair_inputs import PairInputs
+from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.sampler import Sampler
 from birchbark.train.training import train
 from birchbark.train.training_folder import MODEL
@@ -52,6 +54,27 @@ def test_an_input_holds_query_and_two_texts(tmp_path: Path) -> None:
     token_budget = scorer.side_token_budget("bee")
     full = scorer.join(*scorer.encode(["birch " * token_budget] * 2))
     assert len(scorer.score("bee", [full])) == 1
+
+
+@pytest.mark.parametrize("query_length", [None, 1, 26, 27, 28, 40])
+@pytest.mark.parametrize("max_length", [8, 16, 32])
+def test_a_long_query_leaves_room_for_both_texts(
+    max_length: int, query_length: int | None, tmp_path: Path
+) -> None:
+    """An input has at most `max_length` tokens, of which each text has one or more."""
+    tokenizer = CheckpointTokenizer(open_any_head(write_bert(tmp_path / "base", labels=1), "tiny"))
+    pairs = [Pair("q", "birch " * 90, f"d{n}", "stone " * 90, n) for n in range(2)]
+    layout = InputLayout.TWO_TEXTS
+    inputs = inputs_of(pairs, tokenizer, max_length, query_length, layout=layout)
+    ids, types = inputs.comparison(0, 1)
+    assert len(ids) <= max_length
+    stone = tokenizer.encode(["stone"])[0][0]
+    each = (ids == stone).sum() // 2
+    assert each >= 1
+    assert (ids == stone).sum() == 2 * each
+    assert int((types == 0).sum()) - 2 == min(
+        query_length or (max_length - 3) // 2, max_length - 3 - 3
+    )
 
 
 def test_the_loss_is_equation_3_3_of_the_paper(tmp_path: Path) -> None:
@@ -136,7 +159,7 @@ def test_agreement_counts_pairs_in_both_orders(
 
 
 def test_duo_cannot_be_combined(tmp_path: Path) -> None:
-    """It raises an error with another objective, lists of single pairs, or PARADE."""
+    """It raises an error with another objective, none, lists of single pairs, or PARADE."""
     with pytest.raises(InputError, match="objective duo compares texts of one query"):
         prepare(tmp_path / "a", objective={"kind": "duo"})
     two = [{"kind": "duo"}, {"kind": "softmax"}]
@@ -144,3 +167,6 @@ def test_duo_cannot_be_combined(tmp_path: Path) -> None:
         prepare(tmp_path / "b", **{**LISTS, "objective": two})
     with pytest.raises(InputError, match="objective duo cannot be combined"):
         prepare(tmp_path / "c", **LISTS, **{"model.parade": "avg"})
+    sets = [{"name": "a", "files": ["a"]}, {"name": "b", "files": ["b"], "objective": []}]
+    with pytest.raises(InputError, match=r"objective duo cannot be combined.*found duo, none"):
+        prepare(tmp_path / "d", **LISTS, match={"teacher": "x"}, data=sets)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from tiny_trainings import prepare, settings
 from zoo import FAMILIES, PREFIXES, give_tokenizer, write_family
 
@@ -59,6 +60,9 @@ def test_every_family_is_exported(family: str, tmp_path: Path) -> None:
     expected = network.score(PackedInputs.of(list(zip(IDS, TYPES, strict=True)), "cpu")).numpy()
     checkpoint = Checkpoint.open(model)
     assert checkpoint.config.layers == settings_.get("layers", 3)
+    files = (load_file(folder / "model.safetensors") for folder in (model, tmp_path / "base"))
+    names, of_base = (set(tensors) for tensors in files)
+    assert names <= of_base  # with transformers' prefixes
     stored = checkpoint.tensors()
     assert stored.keys() == network.weights.keys()
     for name, weight in network.weights.items():

@@ -313,7 +313,7 @@ def test_precision_by_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, is_fast: bool
 ) -> None:
     """Slow bf16 is told; `auto` chooses what is fast, and the model card records the choice."""
-    monkeypatch.setattr(training_module, "_has_fast_bf16", lambda device: is_fast)
+    monkeypatch.setattr(training_module, "has_fast_bf16", lambda device: is_fast)
     training, logged = prepare(tmp_path, schedule__precision=precision, schedule__steps=1), []
     train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(logged.append))
     assert (training_module.SLOW_BF16 in logged) == (precision == "bf16" and not is_fast)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from birchbark.score.load_scorer import load_scorer
 from birchbark.score.masked_lm import MaskedLanguageModel
 from birchbark.segment.sentences import sentences
 from birchbark.train.initialise import Initialisation, open_network
-from birchbark.train.masking import Masker, Masking
+from birchbark.train.masked_lm import MaskedLearner
+from birchbark.train.masking import MaskedInput, Masker, Masking
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout, PairInputs
 from birchbark.train.read_config import read_training
@@ -38,6 +39,10 @@ from conftest import DOCUMENTS, VOCABULARY, write_bert
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 MASK = VOCABULARY.index("[MASK]")
+LINEAGE = {
+    "base": "tiny",
+    "trainings": [{"title": "t", "data": [], "seed": 0, "steps": 1, "ended": "so"}],
+}
 
 
 def documents(folder: Path, count: int = 40) -> Path:
@@ -142,19 +147,17 @@ def test_logits_equal_those_of_transformers(family: str, tmp_path: Path) -> None
     give_tokenizer(directory, family)
     base = open_any_head(directory, "tiny")
     network = open_network(base, Initialisation(masked=True, dropout=0.0), 3, "cpu")
-    lineage = {
-        "base": "tiny",
-        "trainings": [{"title": "t", "data": [], "seed": 0, "steps": 1, "ended": "so"}],
-    }
     with torch.no_grad():
         for weight in network.weights.values():
             weight += 0.1 * torch.randn(weight.shape)
-    export(tmp_path / "out", network, base, CheckpointTokenizer(base), lineage)
+    export(tmp_path / "out", network, base, CheckpointTokenizer(base), LINEAGE)
     theirs, report = transformers.AutoModelForMaskedLM.from_pretrained(
         tmp_path / "out", output_loading_info=True
     )
     assert not report["missing_keys"]
-    assert not report["unexpected_keys"]
+    kept = {name for name, weight in network.weights.items() if not weight.requires_grad}
+    unexpected = {key.removeprefix(base.family.prefix) for key in report["unexpected_keys"]}
+    assert unexpected == kept  # the classifier's, for a later training
     ids = np.array([5, 9, 12, 7, 6], np.int32)
     types = np.zeros_like(ids)
     found = network.token_logits(
@@ -192,6 +195,32 @@ def test_training_on_texts(tmp_path: Path) -> None:
     assert weights["cls.predictions.bias"].shape == (len(VOCABULARY),)
     scorer = load_scorer(model)
     assert scorer.kind == "embedding"
+
+
+def test_validation_masks_a_batch_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All held-out texts at once would need much memory."""
+    masked, losses = MaskedLearner._masked, MaskedLearner._losses
+    waiting: list[MaskedInput] = []
+    batches: list[int] = []
+
+    def mask(learner: MaskedLearner, *args: Any) -> MaskedInput:
+        waiting.append(masked(learner, *args))
+        return waiting[-1]
+
+    def count(learner: MaskedLearner, batch: Sequence[MaskedInput], *, training: bool) -> Any:
+        if not training:
+            batches.append(len(batch))
+            assert len(waiting) == len(batch)
+        waiting.clear()
+        return losses(learner, batch, training=training)
+
+    monkeypatch.setattr(MaskedLearner, "_masked", mask)
+    monkeypatch.setattr(MaskedLearner, "_losses", count)
+    schedule = {"steps": 1, "batch": 4, "learning_rate": 1e-3, "batch_tokens": 128}
+    train(adapting(tmp_path, schedule=schedule), tmp_path, tmp_path / "out")
+    assert len(batches) > 1
 
 
 def test_a_base_without_head_gets_no_pooling(tmp_path: Path) -> None:
@@ -235,6 +264,20 @@ def test_a_trained_model_is_a_base(tmp_path: Path) -> None:
     ranker = read_training(settings(first), tmp_path / "rank.toml")
     train(ranker, tmp_path, tmp_path / "ranker")
     assert load_scorer(tmp_path / "ranker" / "model").kind == "cross-encoder"
+
+
+@pytest.mark.parametrize("kind", [{"masked": True}, {"pooling": "mean"}])
+def test_a_head_outlives_a_training_without_it(tmp_path: Path, kind: dict[str, Any]) -> None:
+    """What a base has before its logit is neither trained nor lost."""
+    from birchbark.train.export import export
+
+    base = open_any_head(write_bert(tmp_path / "base", labels=1), "base")
+    network = open_network(base, Initialisation(**kind), 3, "cpu")
+    assert not network.weights["pooler.dense.weight"].requires_grad
+    export(tmp_path / "out", network, base, CheckpointTokenizer(base), LINEAGE)
+    later = open_network(open_any_head(tmp_path / "out", "out"), Initialisation(), 4, "cpu")
+    for name in ("pooler.dense.weight", "pooler.dense.bias"):
+        np.testing.assert_array_equal(later.weights[name].detach(), base.tensors()[name])
 
 
 @pytest.mark.parametrize("query", [None, 0.8])

@@ -19,7 +19,13 @@ from birchbark.train.dataset import load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.initialise import open_network
 from birchbark.train.learner import Learner
-from birchbark.train.mining import mine, read_negatives, with_negatives, write_negatives
+from birchbark.train.mining import (
+    _keys,
+    mine,
+    read_negatives,
+    with_negatives,
+    write_negatives,
+)
 from birchbark.train.sampler import Sampler
 from birchbark.train.training import train
 from birchbark.train.validation import score_pairs
@@ -95,6 +101,15 @@ def test_the_hardest_texts_are_mined(tmp_path: Path, margin: float, pooling: str
     if margin == 100:
         assert is_new == 0
     assert f"{is_new} of {len(mined)} negatives of {len(used)} queries are mined" in logged[0]
+
+
+def test_keys_order_texts_by_similarity() -> None:
+    """Of equal similarities, also 0 and −0, the text with the lower number comes first."""
+    similarities = np.array([[-0.5, 0.0, 1.5, -0.0, -2.0, 1.5, 1e-40]], np.float32)
+    texts = np.array([3, 4, 8, 9, 2**31 - 1, 2**31, 2**32 - 1])
+    keys = np.sort(_keys(similarities, texts)[0])
+    wanted = texts[np.argsort(-similarities[0], kind="stable")]
+    assert (keys & np.uint64(2**32 - 1)).tolist() == wanted.tolist()
 
 
 def test_by_default_twice_as_many_are_kept_as_a_list_has(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from birchbark.segment.sentences import sentences
 from birchbark.segment.windows import Windows
 from birchbark.train.dataset import load_datasets
 from birchbark.train.export import export
-from birchbark.train.initialise import Initialisation, open_network
+from birchbark.train.initialise import HEADS, Initialisation, open_network
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.teacher_scores import TeacherScores, teacher_scores
@@ -311,6 +311,18 @@ def test_the_transformer_reads_the_embedding_of_cls_first(tmp_path: Path) -> Non
     network = open_network(base, Initialisation(parade="transformer"), 0, "cpu")
     words = base.tensors()["embeddings.word_embeddings.weight"]
     np.testing.assert_array_equal(network.weights["parade.cls"].detach().numpy(), words[2])
+
+
+@pytest.mark.parametrize("aggregation", ["attn", "transformer"])
+def test_a_new_head_aggregates_anew(aggregation: str, tmp_path: Path) -> None:
+    """With `new output`, the aggregation is that of the base, as with `base`."""
+    model, network = write_parade(tmp_path, aggregation)
+    base = Checkpoint.open(model)
+    before = {n: w for n, w in network.weights.items() if n.startswith("parade.")}
+    for head in HEADS:
+        again = open_network(base, Initialisation(parade=aggregation, head=head), 5, "cpu")
+        equal = {n: torch.equal(again.weights[n], w) for n, w in before.items()}
+        assert set(equal.values()) == {head != "new"}, equal
 
 
 def test_cls_itself_needs_no_pooler(tmp_path: Path) -> None:

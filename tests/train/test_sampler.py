@@ -137,6 +137,30 @@ def test_a_data_set_without_lists_is_refused() -> None:
         Sampler([DATASETS[0], lonely], SCHEDULE, 0, 1)
 
 
+def test_a_data_set_may_lack_lists_in_a_later_epoch() -> None:
+    """The texts that are drawn then have equal grades; the lists of others are used twice."""
+    terms = (LossTerm(Objective("softmax")),)
+    few = dataset("few", 1, ListSampling("query", 2), texts=3)
+    few = replace(few, config=replace(few.config, loss_terms=terms))
+    pairs, gradient = few.training_pairs.pairs, few.config.has_gradient
+    counts = [len(sample_lists(pairs, few.config.lists, (5, n, 1), gradient)) for n in range(9)]
+    assert counts[0] and 0 in counts
+    sampler = Sampler([DATASETS[0], few], replace(SCHEDULE, epochs=9), 5, 1)
+    lists = [sampler.lists_at(step) for step in range(sampler.steps)]
+    assert all(lists)
+    per_epoch = sampler.steps_per_epoch
+    for epoch, count in enumerate(counts):
+        of_epoch = lists[epoch * per_epoch : (epoch + 1) * per_epoch]
+        assert sum(map(len, of_epoch)) == 20 + counts[0]
+        assert any(of == 1 for step in of_epoch for of, _ in step) == (count > 0)
+    used = {pair for step in lists for of, own in step if of == 1 for pair in own}
+    assert sampler.sampled_pairs(range(sampler.steps))[1].tolist() == sorted(used)
+    with pytest.raises(InputError, match="few: no lists to train on"):
+        alone = Sampler([few], replace(SCHEDULE, epochs=99), 5, 1)
+        for step in range(alone.steps):
+            alone.lists_at(step)
+
+
 def test_every_step_has_lists() -> None:
     """Lists with equal grades are left out, in one epoch more than in another."""
     terms = (LossTerm(Objective("softmax")),)

@@ -64,6 +64,7 @@ def test_several_losses_can_be_summed() -> None:
 
 
 BY_LOSS = {"validation": {"measure": "loss"}}
+MINED = {"objective": {"kind": "softmax"}, "lists": {"each": "positive"}}
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"title": None}, "tiny.toml: title: key is missing"),
     ({"sede": 1}, "tiny.toml: sede: unknown key: expected .*seed"),
@@ -112,6 +113,19 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"objective": {"kind": "softmax", "scale": 3}}, "objective.scale: unknown key"),
     ({"objective": {"kind": "ranknet", "teacher": "x"}}, "objective ranknet takes no teacher"),
     ({"objective": []}, r"tiny.toml: no objective: expected an objective, or a table \[match\]"),
+    (
+        {
+            "data": [
+                {"name": "words", "files": ["pairs.tsv"]},
+                {"name": "idle", "files": ["pairs.tsv"], "objective": []},
+            ]
+        },
+        "data idle: nothing is learned from these pairs",
+    ),
+    (
+        {"match": {"teacher": "x"}, "model__learns": "head"},
+        r"model.learns: \[match\] trains layers, which stay as they are",
+    ),
     ({"match": {"teacher": "x", "hidden": -1}}, "match: hidden is out of range"),
     (
         {"match": {"teacher": "x", "embeddings": 0, "hidden": 0, "attention": 0}},
@@ -135,6 +149,35 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "validation.measure: unsuitable measure",
     ),
     ({"validation": {"patience": 0}}, "validation.patience: out of range"),
+    (
+        {"data__validation": 0, "data__validation_queries": 9},
+        "data words: validation_queries needs held-out queries",
+    ),
+    (
+        {"data__validation": 0, "validation": {"measure": "AP"}},
+        "validation: measure needs held-out queries",
+    ),
+    (
+        {"data__validation": 0, "validation": {"patience": 2}},
+        "validation: patience needs held-out queries",
+    ),
+    (
+        {"match": {"teacher": "x", "hidden": 0, "attention": 0, "layers": [1, 2]}},
+        "match: layers has no effect without the losses",
+    ),
+    ({"schedule__warmup": 4}, "schedule.warmup: the training run has 4 steps: .*at most 3, found"),
+    (
+        {"mining": {"every": 4}, **MINED},
+        "mining.every: the training run has 4 steps: expected at most 3, found 4",
+    ),
+    (
+        {"mining": {"every": 1, "start": 4}, **MINED},
+        "mining.start: the training run has 4 steps: expected at most 3, found 4",
+    ),
+    (
+        {"match": {"teacher": "x", "steps": 5}},
+        "match.steps: the training run has 4 steps: expected at most 4, found 5",
+    ),
 ]
 
 
@@ -179,6 +222,19 @@ def test_a_grid_is_all_combinations(tmp_path: Path) -> None:
     path.write_text(toml(settings("base")))
     (plain,) = read_variants(path)
     assert plain.name == ""
+
+
+def test_long_settings_have_names_of_folders(tmp_path: Path) -> None:
+    """A name has at most 255 bytes, and differs from those of other variants."""
+    losses = [[{"kind": "pointwise", "weight": n / 3}] * 9 for n in range(1, 4)]
+    path = tmp_path / "tiny.toml"
+    path.write_text(toml(settings("base")) + toml({"grid": {"objective": losses}}))
+    names = [variant.name for variant in read_variants(path)]
+    assert len(set(names)) == 3
+    for name in names:
+        assert len(name.encode()) <= 255
+        assert name.startswith("objective=[{'kind': 'pointwise', 'weight': ")
+        (tmp_path / name).mkdir()
 
 
 @pytest.mark.parametrize(

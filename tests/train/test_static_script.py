@@ -46,7 +46,7 @@ def test_a_table_learns_its_targets(script: ModuleType) -> None:
 
 
 def test_the_recipe_writes_a_model(script: ModuleType, tmp_path: Path) -> None:
-    """A few texts and steps are enough; the vectors are kept for the next run."""
+    """A few texts and steps are enough; the next run of the same texts has their vectors."""
     folder = tmp_path / "data" / "set"
     folder.mkdir(parents=True)
     texts = [f"Parcel {i} was sent on day {i}. It has arrived." for i in range(250)]
@@ -64,3 +64,8 @@ def test_the_recipe_writes_a_model(script: ModuleType, tmp_path: Path) -> None:
     again = CliRunner().invoke(script.main, [*arguments, str(tmp_path / "again")])
     assert again.exit_code == 0
     assert "questions:" not in again.output
+    (folder / "queries.tsv").write_text("\n".join([*questions[1:], "new\twhere is parcel 7"]))
+    other = CliRunner().invoke(script.main, [*arguments, str(tmp_path / "other")])
+    assert other.exit_code == 0
+    assert "questions: 30 of 30" in other.output
+    assert "tokens:" not in other.output

@@ -19,9 +19,10 @@ from birchbark.pairs.holdout import held_out_queries
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import training_state as state_module
+from birchbark.train.distributed import ProcessGroup
 from birchbark.train.learner import Learner
 from birchbark.train.training import train
-from birchbark.train.training_folder import explained_write_errors, remove_training
+from birchbark.train.training_folder import explained_write_errors
 from birchbark.train.training_log import TrainingLog
 from birchbark.train.training_run import ProgressReporter
 from conftest import write_bert
@@ -77,8 +78,8 @@ def test_bad_pairs_can_be_skipped(tmp_path: Path) -> None:
         ({"validation": {"measure": "speed"}}, "speed"),
         ({"data__validation": 0.01}, "words: no held-out query.*found 0 held-out queries"),
         (
-            {"validation": {"patience": 2}, "data__validation": 0.0},
-            "patience needs held-out queries",
+            {"schedule__steps": None, "schedule__epochs": 1, "schedule__warmup": 99},
+            r"tiny\.toml: schedule\.warmup: the training run has 7 steps: .* at most 6, found 99",
         ),
         ({"lists": {"each": "query", "texts": 2}, "data__files": ["one.tsv"]}, "words: no lists"),
         (
@@ -132,7 +133,8 @@ def test_an_unknown_device_is_refused(device: str, tmp_path: Path) -> None:
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("a GPU is here")
     with pytest.raises(InputError, match=f"device {device}: .*--device cpu"):
-        train(prepare(tmp_path), tmp_path, tmp_path / "out", device=device)
+        processes = ProcessGroup(device=device)
+        train(prepare(tmp_path), tmp_path, tmp_path / "out", processes=processes)
 
 
 def interrupted(folder: Path, **changes: Any) -> Any:
@@ -184,24 +186,52 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "thesis.txt").write_text("years of work")
     (tmp_path / "file").write_text("more of it")
     for name in ("out", "file"):
-        for attempt in (lambda f: train(training, tmp_path, f), remove_training):
+        for replace in (False, True):
             with pytest.raises(InputError, match=rf"{name}: not the folder of a training run"):
-                attempt(tmp_path / name)
+                train(training, tmp_path, tmp_path / name, replace=replace)
     assert (tmp_path / "out" / "thesis.txt").exists()
-    remove_training(tmp_path / "nothing")
 
 
-def test_a_running_training_cannot_be_removed(tmp_path: Path) -> None:
-    """A finished run can be removed."""
-    training = prepare(tmp_path)
+def test_a_running_training_cannot_be_replaced(tmp_path: Path) -> None:
+    """A finished run can be replaced; of it, only token ids and teacher scores are left."""
+    training, out = prepare(tmp_path), tmp_path / "out"
 
     def meanwhile(done: int, steps: int, loss: float) -> None:
         with pytest.raises(ArtifactError, match="another process is writing"):
-            remove_training(tmp_path / "out")
+            train(training, tmp_path, out, replace=True)
 
-    train(training, tmp_path, tmp_path / "out", reporter=ProgressReporter(on_step=meanwhile))
-    remove_training(tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    train(training, tmp_path, out, reporter=ProgressReporter(on_step=meanwhile))
+    (out / "measure.svg").write_text("of the first run")
+    tokens = contents(out / "tokens")
+    other = prepare(tmp_path, seed=1, schedule__steps=2)
+    assert train(other, tmp_path, out, replace=True).step == 2
+    assert contents(out / "tokens") == tokens
+    assert not (out / "measure.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data__files": ["gone.tsv"]}, r"gone\.tsv: no such file"),
+        ({"data__validation": 0.01}, "no held-out query"),
+        ({"model__layers": 3}, "the base has fewer layers"),
+        ({"base": "out/model"}, "out/model: the training run needs a model that it replaces"),
+        (
+            {"objective": {"kind": "soft", "teacher": "out/../out/model"}},
+            "the training run needs a model that it replaces",
+        ),
+    ],
+)
+def test_a_training_is_replaced_by_a_possible_one_alone(
+    changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise all of it stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    train(prepare(tmp_path), tmp_path, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(InputError, match=message):
+        train(prepare(tmp_path, **changes), tmp_path, tmp_path / "out", replace=True)
+    assert contents(tmp_path / "out") == before
 
 
 def truncate(path: Path) -> None:
@@ -225,7 +255,7 @@ def test_a_damaged_state_is_reported(
     interrupted(tmp_path)
     model = contents(tmp_path / "out" / "model")
     damage(tmp_path / "out" / "state" / file)
-    with pytest.raises(BirchbarkError, match=r"state.*(damaged|missing)|damaged training state"):
+    with pytest.raises(BirchbarkError, match=r"state.*(remove the folder|missing)"):
         train(prepare(tmp_path, **EVERY), tmp_path, tmp_path / "out")
     assert contents(tmp_path / "out" / "model") == model
 

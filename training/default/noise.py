@@ -1,7 +1,7 @@
 """Which texts share words with a question and answer none? Source code, and other questions.
 
 Writes a collection to standard output: the source code of Python's standard library in chunks of
-lines, without comments and docstrings, and the questions in the files given. mine.sh runs it.
+lines, without comments and docstrings, and the questions in the files given. pool.sh runs it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 # Run: bash training/default/pool.sh ../shared/data questions; then train with the configuration of
 # this folder, with --data questions. With a third argument, bm25, no embedding model reads the pool:
 # negatives are those that BM25 ranks high, and pairs of nearest sentences are not made. This takes
-# eight minutes; ../small.toml learns from such pairs and the scores of a teacher.
+# eight minutes, and needs a folder of its own, such as questions-bm25, since pairs that are there stay;
+# ../small.toml learns from such pairs and the scores of a teacher.
 set -euo pipefail
 data=$1 work=$2 negatives=${3:-embedding} here=$(dirname "$0")
 mkdir -p "$work"

@@ -25,6 +25,7 @@ import torch
 from torch.nn.functional import embedding_bag, normalize
 
 import birchbark as bb
+from birchbark.artifact import json_checksum
 from birchbark.checkpoint.locate import locate
 from birchbark.checkpoint.score_scale import ScoreScale
 from birchbark.checkpoint.static_embedding import write_static_embedding
@@ -54,9 +55,9 @@ def main(data: Path, count: int, steps: int, work: Path, output: Path) -> None:
     scorer = bb.load_scorer(TEACHER, precision="int8")
     work.mkdir(parents=True, exist_ok=True)
     sample = sample_texts(data, count, random)
-    targets = np.concatenate([embed(scorer, kind, work / f"{n}.npy") for n, kind in sample.items()])
+    targets = np.concatenate([embed(scorer, kind, work / n) for n, kind in sample.items()])
     everything = [text for kind in sample.values() for text in kind]
-    alone = embed(scorer, None, work / "tokens.npy")
+    alone = embed(scorer, None, work / "tokens")
     some = random.choice(len(targets), min(len(targets), 20_000))
     projection = np.linalg.svd(targets[some], full_matrices=False)[2][:DIMENSIONS].T
     ids = scorer.encode(everything)
@@ -86,7 +87,12 @@ def sample_texts(data: Path, count: int, random: np.random.Generator) -> dict[st
 
 
 def embed(scorer: bb.Scorer, texts: Sequence[str] | None, path: Path) -> np.ndarray:
-    """Return the vectors (n, hidden) of texts, or of all single tokens, kept in a file."""
+    """Return the vectors (n, hidden) of texts, or of all single tokens.
+
+    They are kept in a file beside `path`, whose name depends on the texts and the scorer.
+    """
+    inputs = {"scorer": scorer.fingerprint, "texts": texts and list(texts)}
+    path, name = path.with_name(f"{path.name}-{json_checksum(inputs)[:12]}.npy"), path.name
     done = [np.load(path)] if path.exists() else []
     ids = [np.array([i], np.int32) for i in range(scorer.vocabulary)]
     if texts is not None:
@@ -97,7 +103,7 @@ def embed(scorer: bb.Scorer, texts: Sequence[str] | None, path: Path) -> np.ndar
         done.append(vectors.astype(np.float16))
         np.save(path, np.concatenate(done))
         seconds = time.monotonic() - started
-        click.echo(f"{path.stem}: {begin + len(vectors):,} of {len(ids):,} in {seconds:.0f} s")
+        click.echo(f"{name}: {begin + len(vectors):,} of {len(ids):,} in {seconds:.0f} s")
     return np.concatenate(done).astype(np.float32)
 
 

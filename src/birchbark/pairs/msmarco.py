@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -24,33 +24,39 @@ from birchbark.pairs.read import text_id
 from birchbark.records import Document, Pair, Query
 
 
-def read_triples(path: Path, intake: Intake) -> Iterator[Pair]:
+def read_triples(path: Path, intake: Intake, limit: int | None = None) -> Iterator[Pair]:
     """Yield two pairs per line `query TAB positive TAB negative`: relevance 1, then 0.
 
     Ids are derived from the texts (`text_id`). A triple is a bad record if a text is empty, or if
     the positive and the negative text are equal. Repeated pairs are not detected, since many lines
-    share a query and a positive. Raises InputError if there is no valid triple.
+    share a query and a positive. limit: the number of valid triples to read; None for all. Raises
+    InputError if there is no valid triple.
     """
     triples = 0
-    for _, pairs in parse_file(path, _from_texts, intake):
+    for _, pairs in islice(parse_file(path, _from_texts, intake), limit):
         triples += 1
         yield from pairs
     _require_some(triples, path, intake)
 
 
 def read_id_triples(
-    path: Path, queries: Iterable[Query], documents: Iterable[Document], intake: Intake
+    path: Path,
+    queries: Iterable[Query],
+    documents: Iterable[Document],
+    intake: Intake,
+    limit: int | None = None,
 ) -> Iterator[Pair]:
     """Yield two pairs per line `query_id TAB positive doc_id TAB negative doc_id`.
 
     `path` is read twice, so it cannot be a pipe. `documents` are read once; the texts of those in
     triples are kept in a temporary file, so memory holds about 70 bytes for each of them. A triple
-    with an unknown query or document is a bad record. For other bad records and errors see
+    with an unknown query or document is a bad record. For limit, other bad records and errors see
     `read_triples`.
     """
     query_ids: set[str] = set()
     doc_ids = HashTable(width=2)
-    for block in in_blocks(parse_file(path, _columns, Intake(True, intake.encoding))):
+    lines = parse_file(path, _columns, Intake(True, intake.encoding))
+    for block in in_blocks(islice(lines, None if intake.skip_bad else limit)):
         query_ids.update(query_id for _, (query_id, *_) in block)
         doc_ids.numbers(_hashes_of_documents(block))
     query_texts = {query.query_id: query.text for query in queries if query.query_id in query_ids}
@@ -67,6 +73,8 @@ def read_id_triples(
                     continue
                 triples += 1
                 yield from pairs
+                if triples == limit:
+                    return
     _require_some(triples, path, intake)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 
 from birchbark.collection.data_files import data_path
@@ -83,12 +82,12 @@ class PairSource:
             for path in paths:
                 yield from read_pairs(path, intake, self.columns, self.highest, self.unjudged)
         elif self.kind is SourceKind.TRIPLES:
-            yield from self._limited(read_triples(paths[0], intake))
+            yield from read_triples(paths[0], intake, self.limit)
         elif self.kind is SourceKind.ID_TRIPLES:
             triples, documents, queries = paths
             collection = self._collection(documents, intake)
-            pairs = read_id_triples(triples, read_queries(queries), collection, intake)
-            yield from self._limited(pairs)
+            asked = read_queries(queries)
+            yield from read_id_triples(triples, asked, collection, intake, self.limit)
         else:
             documents, queries_path, qrels_path = paths
             drawn = self._drawn_queries(qrels_path)
@@ -113,10 +112,6 @@ class PairSource:
         if self.limit is None:
             return None
         return frozenset(sample(judged_query_ids(qrels), self.limit, 0, "judged queries"))
-
-    def _limited(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        """Yield both pairs of each of the first `limit` triples."""
-        return islice(pairs, self.known_pairs)
 
     def _collection(self, path: Path, intake: Intake) -> Iterable[Document]:
         return read_collection(str(path), intake, self.format or None)

@@ -35,8 +35,29 @@ def check_config(training: TrainingConfig) -> None:
         _check_parade,
         _check_bi_encoder,
         _check_masked,
+        _check_validation,
     ):
         check(training)
+    if training.schedule.steps is not None:
+        check_steps(training, training.schedule.steps)
+
+
+def check_steps(training: TrainingConfig, steps: int) -> None:
+    """Raise InputError for a setting that a training run of so many steps is too short for."""
+    warmup, mining, match = training.schedule.warmup, training.mining, training.distillation
+    begin = "start" if "start" in training.values.get("mining", {}) else "every"
+    for key, value, longest in (
+        ("schedule.warmup", warmup if warmup >= 1 else 0, steps - 1),
+        (f"mining.{begin}", mining.start if mining else 0, steps - 1),
+        ("match.steps", (match and match.steps) or 0, steps),
+    ):
+        if value > longest:
+            raise InputError(
+                f"the training run has {steps:,} steps",
+                where=f"{training.path}: {key}",
+                wanted=f"at most {longest:,}",
+                found=f"{value:,g}",
+            )
 
 
 def _check_names(training: TrainingConfig) -> None:
@@ -52,15 +73,35 @@ def _check_names(training: TrainingConfig) -> None:
 
 def _check_objectives(training: TrainingConfig) -> None:
     """Raise InputError without an objective, and for duo with other objectives or PARADE."""
-    objectives = training.objectives
-    if not (objectives or training.distillation or training.masking):
+    objectives, match = training.objectives, training.distillation
+    if not (objectives or match or training.masking):
         wanted = "an objective, or a table [match] or [masked]"
         raise InputError("no objective", where=str(training.path), wanted=wanted)
+    if match and training.initialisation.trainable in ("head", "output"):
+        raise InputError(
+            "[match] trains layers, which stay as they are",
+            where=f"{training.path}: model.learns",
+            wanted="more than the head",
+            found=training.initialisation.trainable,
+        )
     without = any(not data.loss_terms for data in training.data)
-    if training.distillation and training.distillation.steps is not None and without:
+    for data in training.data:
+        if not data.loss_terms and not (match or training.masking):
+            raise InputError(
+                "nothing is learned from these pairs",
+                where=f"{training.path}: data {data.name}",
+                wanted="an objective, for these pairs or for all",
+                remedy="leave the data set out, or give it another objective",
+            )
+    if match and match.steps is not None and without:
         raise InputError(
             "match.steps needs an objective, from which later steps learn",
             where=str(training.path),
+        )
+    if match and match.layers and not (match.hidden or match.attention):
+        raise InputError(
+            "layers has no effect without the losses of hidden states and attention",
+            where=f"{training.path}: match",
         )
     if training.validation.patience and not (training.masking or objectives):
         raise InputError(
@@ -68,11 +109,11 @@ def _check_objectives(training: TrainingConfig) -> None:
             where=f"{training.path}: validation",
         )
     kinds = {objective.kind for objective in objectives}
-    if "duo" in kinds and (len(kinds) > 1 or training.initialisation.parade):
+    if "duo" in kinds and (len(kinds) > 1 or without or training.initialisation.parade):
         raise InputError(
-            "objective duo cannot be combined with other objectives or PARADE",
+            "objective duo cannot be combined with other objectives, or none, or PARADE",
             where=str(training.path),
-            found=", ".join(sorted(kinds)),
+            found=", ".join([*sorted(kinds), *(["none"] if without else [])]),
         )
 
 
@@ -186,4 +227,24 @@ def _check_masked(training: TrainingConfig) -> None:
     if masking and (training.distillation or initialisation.parade or initialisation.duo):
         raise InputError(
             "[masked] cannot be combined with match, parade or duo", where=str(training.path)
+        )
+
+
+def _check_validation(training: TrainingConfig) -> None:
+    """Raise InputError for settings of validation that need held-out queries, without any."""
+    for data in training.data:
+        if data.validation_queries is not None and not data.validation:
+            raise InputError(
+                "validation_queries needs held-out queries",
+                where=f"{training.path}: data {data.name}",
+                remedy="set validation = 0.1",
+            )
+    stated = training.values.get("validation", {})
+    if any(data.validation for data in training.data):
+        return
+    if key := next((key for key in ("measure", "patience") if key in stated), None):
+        raise InputError(
+            f"{key} needs held-out queries",
+            where=f"{training.path}: validation",
+            remedy="set validation = 0.1 in a data set",
         )

@@ -25,11 +25,13 @@ TIMEOUT = timedelta(days=7)
 class ProcessGroup:
     """The processes that train together, and this process's place among them.
 
-    rank: the number of this process, from 0. size: the number of processes.
+    rank: the number of this process, from 0. size: the number of processes. device: what each of
+    them computes on, such as `cpu`, `cuda`, or `cuda:N` for one GPU.
     """
 
     rank: int = 0
     size: int = 1
+    device: str = "cpu"
 
     @property
     def is_main(self) -> bool:
@@ -117,7 +119,7 @@ def open_process_group(device: str) -> Iterator[ProcessGroup]:
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield ProcessGroup()
+        yield ProcessGroup(device=device)
         return
     from torch import distributed
 
@@ -130,7 +132,7 @@ def open_process_group(device: str) -> Iterator[ProcessGroup]:
         _select_gpu(device)
     backend = "nccl" if device.startswith("cuda") else "gloo"
     distributed.init_process_group(backend, timeout=TIMEOUT)
-    processes = ProcessGroup(distributed.get_rank(), size)
+    processes = ProcessGroup(distributed.get_rank(), size, device)
     try:
         yield processes
         processes.barrier()  # a process that closes its connections early can abort

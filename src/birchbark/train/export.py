@@ -11,9 +11,6 @@ from birchbark.checkpoint.export import TrainedModel
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.train.network import Network
 
-# Weights with these names are stored without the family's prefix.
-HEADS = ("classifier.", "pre_classifier.", "parade.")
-
 
 def export(
     target: Path,
@@ -32,7 +29,7 @@ def export(
     from safetensors.torch import save
 
     masked = base.family.masked
-    heads = (*HEADS, masked.linear, masked.norm, masked.bias)
+    heads = (*base.family.heads, "parade.", masked.linear, masked.norm, masked.bias)
     tensors = {
         name if name.startswith(heads) else base.family.prefix + name: weight.detach().cpu()
         for name, weight in network.weights.items()

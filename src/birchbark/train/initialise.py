@@ -42,6 +42,7 @@ HEADS = ("base", "new", "new output")
 TRAINABLE = ("all", "encoder", "head", "output")
 INIT_STD = 0.02  # standard deviation of a new head's weights, as in Devlin 2019
 Named = Iterable[tuple[str, NDArray[Any]]]  # names and values of weights
+HeadModule = tuple[str, Size, Size]  # name, size in the base, and in the network
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,16 @@ def open_network(
     """
     import torch
 
-    _check_layers(base, initialisation)
-    shape = _shape(base, initialisation)
+    shape = network_shape(base, initialisation)
     rng = np.random.default_rng(seed)
     weights = {}
     encoder = _encoder_values(base, shape, initialisation.source_layers(base.config.layers))
     stored = {} if initialisation.head == "new" else _with_one_logit(base)
     if initialisation.head == "new output":
         stored = {n: w for n, w in stored.items() if not n.startswith(f"{base.family.logits}.")}
+    kept: Named = ()
+    if initialisation.pooling or initialisation.masked:  # a later training may need it
+        kept = _stored_head(base, stored, _transforms(base, shape))
     if initialisation.pooling:
         head_values: Named = ()
     elif initialisation.masked:
@@ -143,13 +146,24 @@ def open_network(
     if initialisation.parade and initialisation.passage_vectors == CLS:
         transform = base.family.transform[0]
         head_values = (named for named in head_values if not named[0].startswith(transform))
-    parade_values = _parade_values(base, shape, initialisation.parade, rng)
-    for name, value in (*encoder, *head_values, *parade_values):
+    parade_values = _parade_values(base, stored, shape, initialisation.parade, rng)
+    used = dict((*encoder, *head_values, *parade_values))
+    for name, value in {**dict(kept), **used}.items():
         # copied to memory that torch aligns: the last bits of some products depend on alignment
         weight = torch.tensor(np.asarray(value, np.float32)).to(device)
-        is_trained = _is_trained(name, base.family, initialisation.trainable)
+        is_trained = name in used and _is_trained(name, base.family, initialisation.trainable)
         weights[name] = weight.requires_grad_(is_trained)
     return Network(weights, shape, base.family, initialisation.dropout, initialisation.architecture)
+
+
+def network_shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
+    """Return the sizes of the network that `open_network` returns.
+
+    Raises InputError if the base cannot be reduced to them, or has modules after the encoder that
+    cannot be trained.
+    """
+    _check_layers(base, initialisation)
+    return _shape(base, initialisation)
 
 
 def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
@@ -248,20 +262,36 @@ def _logit_head(
 
     New weights are random, new biases 0, and new norms 1.
     """
-    family, full = base.family, base.config.hidden
-    for module, full_size, size in (
-        (family.transform[0], (full, full), (shape.hidden, shape.hidden)),
-        *([(family.transform_norm, (full,), (shape.hidden,))] if family.transform_norm else []),
-        (family.logits, (1, full), (1, shape.hidden)),
-    ):
-        for kind, dimensions in (("weight", None), ("bias", 1)):
-            name, whole, part = f"{module}.{kind}", full_size[:dimensions], size[:dimensions]
-            if name in stored and stored[name].shape == whole:
-                yield name, _first(validated_tensor(stored, name, whole, str(base.weights)), part)
-            elif kind == "weight":
+    family = base.family
+    logits = (family.logits, (1, base.config.hidden), (1, shape.hidden))
+    modules = (*_transforms(base, shape), logits)
+    kept = dict(_stored_head(base, stored, modules))
+    for module, _, size in modules:
+        for name, part in ((f"{module}.weight", size), (f"{module}.bias", size[:1])):
+            if name in kept:
+                yield name, kept[name]
+            elif name.endswith("weight"):
                 yield name, rng.normal(0, INIT_STD, part) if len(part) > 1 else np.ones(part)
             elif module == family.logits or not family.optional_biases:
                 yield name, np.zeros(part)
+
+
+def _transforms(base: Checkpoint, shape: EncoderConfig) -> tuple[HeadModule, ...]:
+    """Return the modules that transform [CLS] before the logit."""
+    family, full, size = base.family, base.config.hidden, shape.hidden
+    norm = ((family.transform_norm, (full,), (size,)),) if family.transform_norm else ()
+    return ((family.transform[0], (full, full), (size, size)), *norm)
+
+
+def _stored_head(base: Checkpoint, stored: Tensors, modules: Iterable[HeadModule]) -> Named:
+    """Yield those weights of modules of a head that are `stored`."""
+    for module, full_size, size in modules:
+        for name, whole, part in (
+            (f"{module}.weight", full_size, size),
+            (f"{module}.bias", full_size[:1], size[:1]),
+        ):
+            if name in stored and stored[name].shape == whole:
+                yield name, _first(validated_tensor(stored, name, whole, str(base.weights)), part)
 
 
 def _masked_head(
@@ -288,9 +318,13 @@ def _masked_head(
 
 
 def _parade_values(
-    base: Checkpoint, shape: EncoderConfig, aggregation: str | None, rng: np.random.Generator
+    base: Checkpoint,
+    stored: Tensors,
+    shape: EncoderConfig,
+    aggregation: str | None,
+    rng: np.random.Generator,
 ) -> Named:
-    """Yield the weights that aggregate passages: the base's, or new ones.
+    """Yield the weights that aggregate passages: those of a PARADE base, if `stored`, or new ones.
 
     New weights are zero for `attn`, so that passages start with equal weights. For `transformer`,
     the token in front of the passages starts with BERT's word embedding of [CLS], as its authors
@@ -310,7 +344,7 @@ def _parade_values(
                     size = module_size(part, shape.as_bert(PARADE_LAYERS))
                     module = pattern.format(i=layer)
                     sizes |= {f"{module}.weight": size, f"{module}.bias": size[:1]}
-    stored = base.tensors() if isinstance(base.head, Parade) else {}
+    stored = stored if isinstance(base.head, Parade) else {}
     for name, size in sizes.items():
         if name in stored:
             value = validated_tensor(stored, name, stored[name].shape, str(base.weights))

@@ -52,11 +52,11 @@ class MaskedLearner(Learner):
         For equal seeds, every call masks the same tokens. Dropout is off.
         """
         pairs = dataset.heldout_pairs
-        masked = [self._masked(pairs, n, (seed, n)) for n in range(len(pairs.pairs))]
-        values = np.empty(len(masked), np.float32)
-        for batch in similar_lengths([len(item.ids) for item in masked], self.inference_tokens):
-            losses = self._losses([masked[n] for n in batch], training=False)
-            values[batch] = -losses.cpu().numpy()
+        lengths = [len(pairs[n][0][0]) for n in range(len(pairs.pairs))]
+        values = np.empty(len(lengths), np.float32)
+        for batch in similar_lengths(lengths, self.inference_tokens):
+            masked = [self._masked(pairs, n, (seed, n)) for n in batch]
+            values[batch] = -self._losses(masked, training=False).cpu().numpy()
         return values
 
     def _inputs(self, index: int, pair_list: Sequence[int]) -> ListInputs:

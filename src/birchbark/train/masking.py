@@ -39,7 +39,8 @@ class Masking:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise InputError("share is out of range", wanted="above 0, below 1")
-        require_share("query", self.query)
+        if self.query is not None:
+            require_share("query", self.query)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,8 @@ from birchbark.train.validation import score_pairs
 
 INDEX = "index"  # in the folder of token ids
 FILE = "negatives-{}.npy"
-TEXTS_PER_BLOCK = 16_384  # whose vectors are compared with those of all queries at once
+TEXTS_PER_BLOCK = 16_384  # whose vectors are computed at once
+QUERIES_PER_BLOCK = 512  # which are compared with these at once
 
 Negatives = NDArray[np.int32]  # (negatives, 2): indices of query and text
 
@@ -203,17 +204,28 @@ def _nearest(
     first_of_query = _first_pairs(pairs.query, len(pairs.queries))
     of_queries = _vectors(learner, inputs, first_of_query[queries], which=0)  # (queries, H)
     usable = np.flatnonzero(first_pairs >= 0)
-    nearest = np.zeros((len(queries), 0), np.int64)
-    similarity = np.zeros((len(queries), 0), np.float32)
+    best = np.full((len(queries), depth), np.iinfo(np.uint64).max)
     for start in range(0, len(usable), TEXTS_PER_BLOCK):
         block = usable[start : start + TEXTS_PER_BLOCK]
         vectors = _vectors(learner, inputs, first_pairs[block], which=1)
-        nearest = np.hstack([nearest, np.broadcast_to(block, (len(queries), len(block)))])
-        similarity = np.hstack([similarity, of_queries @ vectors.T])
-        best = np.argsort(-similarity, axis=1, kind="stable")[:, :depth]
-        nearest = np.take_along_axis(nearest, best, 1)
-        similarity = np.take_along_axis(similarity, best, 1)
+        for begin in range(0, len(queries), QUERIES_PER_BLOCK):
+            some = slice(begin, begin + QUERIES_PER_BLOCK)
+            keys = _keys(of_queries[some] @ vectors.T, block)
+            best[some] = np.partition(np.hstack([best[some], keys]), depth - 1)[:, :depth]
+    best.sort()
+    nearest = (best[:, : len(usable)] & np.uint64(0xFFFFFFFF)).astype(np.int64)
     return list(nearest)
+
+
+def _keys(similarities: Float32s, texts: Indices) -> NDArray[np.uint64]:
+    """Return keys (n, texts) whose order is that of falling similarity, then of the texts.
+
+    similarities: (n, texts). texts: the numbers of the texts, ascending, which are the lower halves
+    of the keys.
+    """
+    bits = (similarities + np.float32(0)).view(np.uint32)  # + 0: −0 becomes 0
+    falling = np.where(similarities < 0, bits, np.uint32(0x7FFFFFFF) - bits)
+    return falling.astype(np.uint64) << np.uint64(32) | texts.astype(np.uint64)
 
 
 def _vectors(learner: Learner, inputs: PairInputs, pairs: Indices, which: int) -> Float32s:

@@ -74,6 +74,9 @@ class PairInputs:
         single = separate or layout is InputLayout.TEXT
         max_tokens = max_length - (tokenizer.single_overhead if single else tokenizer.pair_overhead)
         default, limit = (max_tokens,) * 2 if separate else (max_tokens // 2, max_tokens - 1)
+        if layout is InputLayout.TWO_TEXTS:  # a token of each text is left
+            limit = max_tokens - _separators(tokenizer) - 2
+            default = min(default, limit)
         table, queries, lengths = pairs.table, pairs.query_ids, pairs.query_ids.lengths
         if chosen is None:
             chosen = np.ones(len(queries), bool)
@@ -123,7 +126,7 @@ class PairInputs:
         Each text is truncated to half of the tokens that the query leaves.
         """
         query, first, second = self._query(pair), self._first_text(pair), self._first_text(other)
-        half = (self.max_tokens - len(query) - self._separators) // 2
+        half = (self.max_tokens - len(query) - _separators(self.tokenizer)) // 2
         return self.tokenizer.pair_input(query, self.tokenizer.join(first[:half], second[:half]))
 
     def text_ranges(self, pair: int) -> list[tuple[int, int]]:
@@ -148,12 +151,6 @@ class PairInputs:
     def _first_text(self, pair: int) -> Ids:
         text: Ids = self.texts[self.pairs.passages(pair)[0]]
         return text
-
-    @property
-    def _separators(self) -> int:
-        """The number of special tokens between two texts that are compared."""
-        empty = np.empty(0, np.int32)
-        return len(self.tokenizer.join(empty, empty))
 
     @property
     def has_documents(self) -> bool:
@@ -183,7 +180,7 @@ class PairInputs:
             query_budget = np.minimum(query, self.max_query_tokens)
             budget = self.max_tokens - (0 if self.layout is InputLayout.SEPARATE else query_budget)
             if self.layout is InputLayout.TWO_TEXTS:
-                budget = (budget - self._separators) // 2
+                budget = (budget - _separators(self.tokenizer)) // 2
             return (query > query_budget) | (text > budget)
 
         return int(self._per_pair(np.logical_or, is_truncated).sum())
@@ -221,3 +218,9 @@ class PairInputs:
             of_block = np.where(is_read, of_passage(np.repeat(query, counts), text), 0)
             values[start : start + BLOCK] = combine.reduceat(of_block, firsts)
         return values
+
+
+def _separators(tokenizer: CheckpointTokenizer) -> int:
+    """Return the number of special tokens between two texts that are compared."""
+    empty = np.empty(0, np.int32)
+    return len(tokenizer.join(empty, empty))

@@ -90,15 +90,6 @@ def read_training(values: Mapping[str, Any], path: Path) -> TrainingConfig:
     return training
 
 
-def rename_old_keys(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `values` with `schedule.checkpoint`, a key of early releases, as `save_every`."""
-    schedule = values.get("schedule")
-    if not isinstance(schedule, Mapping) or "checkpoint" not in schedule:
-        return values
-    renamed = {"save_every" if key == "checkpoint" else key: schedule[key] for key in schedule}
-    return {**values, "schedule": renamed}
-
-
 def _read(section: Section, parse: Callable[..., T], *arguments: Any) -> T:
     """Parse `section`. Errors name the section; a key that `parse` does not read is an error."""
     try:

@@ -75,7 +75,7 @@ class Sampler:
         """Sample the first epoch.
 
         processes: the number of processes, each of which has a separate batch.
-        Raises InputError if a data set yields no lists, usually because no query has texts of
+        Raises InputError if a data set yields no lists in it, usually because no query has texts of
         different grades.
         """
         self._datasets, self.schedule, self._seed = datasets, schedule, seed
@@ -113,20 +113,24 @@ class Sampler:
         return [np.flatnonzero(mask) for mask in sampled]
 
     def _sample_epoch(self, epoch: int) -> _Epoch:
+        """Sample an epoch.
+
+        A data set without lists is refused in the first one; later, only if no data set has any.
+        """
         by_dataset = []
         for index, dataset in enumerate(self._datasets):
             config, seed = dataset.config, (self._seed, epoch, index)
             pairs = dataset.training_pairs.pairs
-            lists = sample_lists(pairs, config.lists, seed, config.has_gradient)
-            if not lists:
-                raise InputError(
-                    "no lists to train on",
-                    where=config.name,
-                    wanted="queries with texts of different grades",
-                    remedy='use lists = { each = "pair" }, which compares no texts',
-                )
-            by_dataset.append(lists)
+            by_dataset.append(sample_lists(pairs, config.lists, seed, config.has_gradient))
         ends = np.cumsum([len(lists) for lists in by_dataset])
+        without = [index for index, lists in enumerate(by_dataset) if not lists]
+        if without and (epoch == 0 or not ends[-1]):
+            raise InputError(
+                "no lists to train on",
+                where=self._datasets[without[0]].config.name,
+                wanted="queries with texts of different grades",
+                remedy='use lists = { each = "pair" }, which compares no texts',
+            )
         order = np.random.default_rng((self._seed, epoch)).permutation(int(ends[-1]))
         order = np.resize(order, self._count or len(order))
         return _Epoch(by_dataset, ends, order.astype(np.int32))

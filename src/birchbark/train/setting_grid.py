@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from birchbark.train.config import TrainingConfig
 from birchbark.train.read_config import read_training
 
 MOST = 1_000  # variants
+LONGEST = 255  # bytes of a folder's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,17 @@ def read_variants(path: Path) -> list[Variant]:
         settings = dict(zip(grid, choice, strict=True))
         name = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
         training = read_with_settings(values, settings, path)
-        variants.append(Variant(name.replace("/", "_"), settings, training))
+        variants.append(Variant(_folder_name(name), settings, training))
     return variants
+
+
+def _folder_name(settings: str) -> str:
+    """Return the name of a variant's folder; a checksum ends it if it is too long for one."""
+    name = settings.replace("/", "_")
+    if len(name.encode()) <= LONGEST:
+        return name
+    checksum = hashlib.sha256(settings.encode()).hexdigest()[:12]
+    return f"{name.encode()[: LONGEST - 16].decode(errors='ignore')}… {checksum}"
 
 
 def read_with_settings(

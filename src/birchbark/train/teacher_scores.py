@@ -19,6 +19,7 @@ from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
 from birchbark.score.scorer import Scorer
+from birchbark.score.token_limits import cut_text
 from birchbark.score_cache.cached_scorer import CachedScorer
 from birchbark.score_cache.score_file import Keys
 from birchbark.score_cache.store import ScoreStore
@@ -29,6 +30,7 @@ from birchbark.train.sampler import Sampler
 
 Facts = dict[str, object]
 WAIT = 24 * 3600.0  # seconds for another training run that computes scores for the same folder
+ALL_COSINES = ScoreScale(-1, 2, stated=True)  # maps −1 to 1 to scores, of which none is clipped
 TOKENS_PER_WRITE = 1 << 17  # about as much text is scored between two writes to the store
 
 
@@ -59,9 +61,9 @@ def with_teacher_targets(
     """Return the data sets with teacher scores as targets of the pairs that `steps` use.
 
     The targets of all other pairs are NaN. Where grades are the targets, a teacher makes those of
-    false negatives NaN. Data sets without a teacher are returned unchanged.
-    Raises InputError for a teacher that scores documents if the student does not, and what
-    `load_scorer` raises.
+    false negatives NaN, having read all relevant texts of their queries. Data sets without a
+    teacher are returned unchanged. Raises InputError for a teacher that scores documents if the
+    student does not, and what `load_scorer` raises.
     """
     if not any(dataset.config.teachers for dataset in datasets):
         return list(datasets)
@@ -74,11 +76,16 @@ def with_teacher_targets(
 def _with_targets(
     dataset: TokenisedDataSet, sampled: Indices, scores: TeacherScores, log: Log
 ) -> TokenisedDataSet:
+    terms = dataset.config.loss_terms
     pairs, targets = dataset.training_pairs.pairs, list(dataset.targets)
+    if any(term.teacher and not term.objective.needs_teacher for term in terms):
+        asked = np.zeros(len(pairs.queries), bool)
+        asked[pairs.query[sampled]] = True
+        sampled = np.union1d(sampled, np.flatnonzero(asked[pairs.query] & (pairs.grades > 0)))
     computed: dict[Teacher, tuple[Float32s, list[Facts]]] = {}  # losses may share a teacher
     distilled: dict[Teacher, list[Facts]] = {}
     left_out: list[Facts] = []
-    for index, term in enumerate(dataset.config.loss_terms):
+    for index, term in enumerate(terms):
         if not (teacher := term.teacher):
             continue
         if teacher.unscaled not in computed:
@@ -131,8 +138,11 @@ def _model_scores(
     scorer = load_scorer(
         model, pooling=teacher.pooling, precision=teacher.precision, session=session
     )
+    fingerprint, is_cosine = scorer.fingerprint, isinstance(scorer, BiEncoderScorer)
     if isinstance(scorer, BertScorer):  # targets are cosines and log-odds, whatever their scale is
-        scorer.checkpoint = replace(scorer.checkpoint, scale=ScoreScale())
+        fingerprint = scorer.outputs_fingerprint
+        scale = ALL_COSINES if is_cosine else ScoreScale()
+        scorer.checkpoint = replace(scorer.checkpoint, scale=scale)
     if scorer.width > 1 and not dataset.training_pairs.has_documents:
         raise InputError(
             "this model scores documents, not texts",
@@ -142,7 +152,7 @@ def _model_scores(
     values, truncated = teacher_scores(dataset.training_pairs, sampled, scorer, scores)
     if truncated:
         log(f"{name}: the teacher truncates {truncated:,} pairs")
-    facts: Facts = {"model": model, "fingerprint": scorer.fingerprint, "cut": truncated}
+    facts: Facts = {"model": model, "fingerprint": fingerprint, "cut": truncated}
     if teacher.pooling:
         facts["pooling"] = teacher.pooling.mode
     if teacher.precision is not Precision.FP32:
@@ -168,11 +178,11 @@ def without_false_negatives(pairs: PairTable, scores: Float32s) -> Float32s:
 def teacher_scores(
     inputs: PairInputs, sampled: Indices, scorer: Scorer, scores: TeacherScores
 ) -> tuple[Float32s, int]:
-    """Return a teacher's scores (pairs,), and the number of pairs whose text it truncates.
+    """Return a teacher's scores (pairs,), and the number of pairs whose query or text it truncates.
 
-    A score is a cosine or MaxSim, at least 0, or a cross-encoder's log-odds; it is NaN for all but
+    A score is a cosine or MaxSim, −1 to 1, or a cross-encoder's log-odds; it is NaN for all but
     the `sampled` pairs. The score of a document is that by PARADE, or of its best passage. A
-    teacher reads no more of a text than the student does.
+    teacher reads no more of a text than the student does, and of a query what it can.
     """
     truncated = done = 0
     pairs = inputs.pairs
@@ -186,10 +196,10 @@ def teacher_scores(
             ids = dict(zip(texts, encoded, strict=True))
             requests: list[tuple[str, list[Ids]]] = []
             for group in groups:
-                query = pairs.queries[pairs.query[group[0]]]
+                query, cut = _readable(scorer, pairs.queries[pairs.query[group[0]]])
                 token_budget = min(scorer.token_budget(query), inputs.text_budget(group[0]))
                 read = [[ids[text] for text in passages[pair].tolist()] for pair in group.tolist()]
-                truncated += sum(max(map(len, of_pair)) > token_budget for of_pair in read)
+                truncated += sum(cut or max(map(len, texts)) > token_budget for texts in read)
                 flat = [of_text[:token_budget] for of_pair in read for of_text in of_pair]
                 requests.append((query, flat))
             _compute_together(scorer, store, requests)
@@ -202,7 +212,20 @@ def teacher_scores(
                 scores.on_progress(done, len(sampled))
     if isinstance(scorer, CrossEncoderScorer):
         values = scorer.checkpoint.scale.log_odds(values).astype(np.float32)
+    elif isinstance(scorer, BiEncoderScorer):
+        values = scorer.checkpoint.scale.cosines(values)
     return values, truncated
+
+
+def _readable(scorer: Scorer, query: str) -> tuple[str, bool]:
+    """Return as much of a query as the scorer can read, and whether it has more tokens."""
+    if isinstance(scorer, BiEncoderScorer):
+        query, rest = cut_text(scorer.queries, query, scorer.max_query_tokens)
+    elif isinstance(scorer, CrossEncoderScorer):
+        query, rest = cut_text(scorer, query, scorer.max_query_tokens)
+    else:
+        return query, False
+    return query, rest > 0
 
 
 def _document_scores(

@@ -14,12 +14,13 @@ from birchbark.checkpoint.model_card import lineage_of
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.device.torch_session import torch_session_factory
 from birchbark.errors import InputError, MissingPackageError, TrainingError, first_line
+from birchbark.train.check_config import check_steps
 from birchbark.train.config import AUTO, BF16, FP32, TF32, TrainingConfig
 from birchbark.train.dataset import TokenisedDataSet, load_datasets
 from birchbark.train.distributed import ProcessGroup
 from birchbark.train.export import export
 from birchbark.train.hidden_state_distillation import HiddenStateDistillation
-from birchbark.train.initialise import open_network
+from birchbark.train.initialise import network_shape, open_network
 from birchbark.train.learner import Learner
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import Masker
@@ -34,8 +35,10 @@ from birchbark.train.training_folder import (
     TEACHERS,
     TOKENS,
     check_identity,
+    check_outside,
     explained_write_errors,
     open_folder,
+    remove_training,
 )
 from birchbark.train.training_run import ProgressReporter, TrainingRun, training_versions
 from birchbark.train.training_state import Progress
@@ -53,7 +56,7 @@ def train(
     folder: Path,
     *,
     shared: Path | None = None,
-    device: str = "cpu",
+    replace: bool = False,
     processes: ProcessGroup = ProcessGroup(),
     reporter: ProgressReporter = ProgressReporter(),
 ) -> Progress:
@@ -62,19 +65,21 @@ def train(
     root: the folder that data paths are relative to.
     shared: the folder of teacher scores and token ids, which several training runs can share;
     `folder` if None.
+    replace: remove another training run in `folder`, once nothing can be wrong with this one's
+    inputs.
     Raises InputError for invalid data, an unsuitable base or device, and a `folder` that holds
     anything else; CheckpointError for a damaged base; MissingPackageError without torch;
     ArtifactError while another process trains in `folder`; LossError if the loss is not finite; and
     TrainingError for a full disk, too little GPU memory or a damaged state.
     """
+    device = processes.device
     check_device(device)
     check_precisions((teacher for data in training.data for teacher in data.teachers), device)
     shared = shared or folder
-    has_bf16 = _has_fast_bf16(device)
     if training.schedule.precision == AUTO:
-        training = training.with_precision(BF16 if has_bf16 else FP32)
+        training = without_auto(training, device)
         reporter.log(f"precision: {training.schedule.precision}")
-    elif training.schedule.precision == BF16 and not has_bf16:
+    elif training.schedule.precision == BF16 and not has_fast_bf16(device):
         reporter.log(SLOW_BF16)
     elif training.schedule.precision == TF32 and device == "cpu":
         raise InputError(
@@ -91,10 +96,13 @@ def train(
         max_length, seed = training.max_length, training.seed
         distillation = HiddenStateDistillation(settings, network, tokenizer, max_length, seed)
     with open_folder(folder, processes):
+        if replace:
+            check_outside(shared, (training.base, *training.teachers))
         with processes.main_process_first():
             datasets = load_datasets(training, root, tokenizer, reporter.log, shared / TOKENS)
             check_validation(datasets, training.validation)
             sampler = Sampler(datasets, training.schedule, training.seed, processes.size)
+            check_steps(training, sampler.steps)
             store, on_scores = shared / TEACHERS, reporter.on_teacher_scores
             scores = TeacherScores(store, device, processes.is_main, on_scores)
             unmined, steps = datasets, range(sampler.steps)
@@ -109,7 +117,9 @@ def train(
             learner: Learner = MaskedLearner(network, datasets, sampler, processes, masker)
         else:
             learner = Learner(network, datasets, sampler, processes, distillation)
-        identity = _identity(training, base, datasets, device, processes)
+        identity = _identity(training, base, datasets, processes)
+        if replace:
+            remove_training(folder, processes)
         check_identity(folder / IDENTITY, identity, processes)
         write = partial(export, network=network, base=base, tokenizer=tokenizer)
         if not training.masking:  # blocks of text, which have no length of their own
@@ -131,6 +141,20 @@ def train(
             return run.train()
 
 
+def without_auto(training: TrainingConfig, device: str) -> TrainingConfig:
+    """Return a training run with the precision that `auto` stands for on a device."""
+    if training.schedule.precision != AUTO:
+        return training
+    return training.with_precision(BF16 if has_fast_bf16(device) else FP32)
+
+
+def check_models(training: TrainingConfig) -> None:
+    """Open the base and the teachers. Raises what `train` raises if one of them is unsuitable."""
+    network_shape(_open_base(training), training.initialisation)
+    for name in training.teachers:
+        open_named(name)
+
+
 def _open_base(training: TrainingConfig) -> Checkpoint:
     """Open the base. Raises InputError if its maximum length is below `max_length`."""
     base = open_named(training.base)
@@ -148,7 +172,6 @@ def _identity(
     training: TrainingConfig,
     base: Checkpoint,
     datasets: Sequence[TokenisedDataSet],
-    device: str,
     processes: ProcessGroup,
 ) -> dict[str, Any]:
     """Return everything that must stay the same for a training run to be resumed."""
@@ -158,7 +181,7 @@ def _identity(
         "teachers": [open_named(name).outputs_fingerprint for name in training.teachers],
         "data": [dataset.facts for dataset in datasets],
         "processes": processes.size,
-        "device": device,
+        "device": processes.device,
         "versions": training_versions(),
     }
 
@@ -191,7 +214,7 @@ def _products(training: TrainingConfig) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _has_fast_bf16(device: str) -> bool:
+def has_fast_bf16(device: str) -> bool:
     """Return whether the device computes products in bf16 faster than in fp32."""
     import torch
 

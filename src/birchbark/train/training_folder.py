@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from birchbark.artifact import TEMPORARY, lock, read_json, write_json
+from birchbark.checkpoint.locate import locate
 from birchbark.errors import ArtifactError, InputError, TrainingError
 from birchbark.train.distributed import ProcessGroup
-from birchbark.train.read_config import rename_old_keys
 
 MODEL = "model"
 STATE = "state"
@@ -80,16 +80,27 @@ def explained_write_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def remove_training(folder: Path) -> None:
-    """Remove the folder of a training run, if it exists.
+def remove_training(folder: Path, processes: ProcessGroup) -> None:
+    """Remove what a training run has left in its folder, which is open; see `open_folder`.
 
-    Raises InputError if `folder` is not the folder of a training run, and ArtifactError while a
-    process trains there.
+    Teacher scores and token ids stay, since every training run finds its own among them.
     """
-    _check_folder(folder)
-    if folder.exists():
-        with lock(folder / LOCK, "training"):
-            shutil.rmtree(folder)
+    processes.barrier()
+    for path in folder.iterdir() if processes.is_main else ():
+        if path.name not in (LOCK, TEACHERS, TOKENS):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    processes.barrier()
+
+
+def check_outside(folder: Path, models: Iterable[str]) -> None:
+    """Raise InputError if one of the `models` is in the folder of a training run to be replaced."""
+    for model in models:
+        if locate(model).resolve().is_relative_to(folder.resolve()):
+            raise InputError(
+                "the training run needs a model that it replaces",
+                where=model,
+                remedy="choose another folder, or move the model",
+            )
 
 
 def check_identity(path: Path, identity: Mapping[str, Any], processes: ProcessGroup) -> None:
@@ -107,8 +118,6 @@ def check_identity(path: Path, identity: Mapping[str, Any], processes: ProcessGr
     stored = read_json(path, "training run")
     if not isinstance(stored, dict):
         raise ArtifactError("damaged training run", where=str(path))
-    if isinstance(stored.get("settings"), dict):
-        stored["settings"] = rename_old_keys(stored["settings"])
     if changed := [key for key in ours if ours[key] != stored.get(key)]:
         raise InputError(
             "the folder holds a training run with other inputs",

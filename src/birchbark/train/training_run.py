@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,8 @@ class TrainingRun:
             for other in folder.parent.iterdir():
                 if other != folder:
                     shutil.rmtree(other)
+        given = zip(self.datasets, datasets, strict=True)
+        self.datasets = [replace(dataset, facts=mined.facts) for dataset, mined in given]
         self.learner.use(datasets, sampler)
         self.mined_at = first
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from birchbark.artifact import fingerprint, new_directory, read_json, write_json
-from birchbark.errors import TrainingError
+from birchbark.errors import ArtifactError, TrainingError
 from birchbark.train.learner import Learner
 
 WEIGHTS, MOMENTS, PROGRESS = "weights.safetensors", "moments.safetensors", "state.json"
@@ -35,6 +35,12 @@ class Progress:
     stale: int = 0
     measures: dict[str, dict[str, float | int]] = field(default_factory=dict)
     ended: str = ""
+
+    @property
+    def kept(self) -> float | None:
+        """The validation value of the model that is kept; None if it has not been measured."""
+        means = [summary["mean"] for summary in self.measures.values()]
+        return sum(means) / len(means) if means else None
 
 
 def save_state(folder: Path, learner: Learner, progress: Progress) -> None:
@@ -77,7 +83,10 @@ def load_state(folder: Path, learner: Learner) -> Progress:
                     )
                     for key in ("step", "exp_avg", "exp_avg_sq")
                 }
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as broken:
+    except (
+        *(SafetensorError, ArtifactError, OSError),
+        *(KeyError, TypeError, ValueError, RuntimeError),
+    ) as broken:
         raise _damaged(folder, broken) from broken
     return progress
 
@@ -91,7 +100,7 @@ def read_progress(folder: Path) -> Progress:
         return Progress()
     try:
         return _read_progress_file(folder)[0]
-    except (TypeError, ValueError) as broken:
+    except (ArtifactError, TypeError, ValueError) as broken:
         raise _damaged(folder, broken) from broken
 
 

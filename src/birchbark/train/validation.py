@@ -147,9 +147,8 @@ def _held_out_lists(dataset: TokenisedDataSet, seed: int) -> list[Indices]:
 def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationSettings) -> None:
     """Raise InputError, before training starts, if validation cannot work.
 
-    It cannot work if the measure is unknown, if a data set has no held-out query with a relevant
-    text or, with the measure `loss`, no held-out list that has one, or if patience is set without
-    held-out queries.
+    It cannot work if the measure is unknown, or if a data set has no held-out query with a relevant
+    text or, with the measure `loss`, no held-out list that has one.
     """
     if settings.measure not in (LOSS, LOG_LIKELIHOOD):
         check_averaged((settings.measure,))
@@ -164,10 +163,6 @@ def check_validation(datasets: Sequence[TokenisedDataSet], settings: ValidationS
             )
         if dataset.config.validation and settings.measure == LOSS:
             _require_losses(_held_out_lists(dataset, 0), dataset.config.name)
-    if settings.patience and not any(dataset.config.validation for dataset in datasets):
-        raise InputError(
-            "patience needs held-out queries", remedy="set validation = 0.1 in a data set"
-        )
 
 
 def _qrels_and_run(pairs: PairTable, scores: Float32s) -> tuple[Qrels, Run]:
