@@ -130,9 +130,13 @@ def test_which_aggregations_are_known_to_grow() -> None:
 
 
 def test_top_needs_a_weight() -> None:
-    """Without weights, no segment would count."""
+    """Without weights, no segment would count; they are a tuple of numbers."""
     with pytest.raises(InputError, match="found none"):
         Top(())
+    for weights in (0.5, "1", ("1",)):
+        for aggregation in (Top, TopMean):
+            with pytest.raises(InputError, match="invalid weights for the top segments"):
+                aggregation(weights)  # type: ignore[arg-type]
 
 
 def test_names_of_aggregations() -> None:

@@ -93,6 +93,13 @@ def test_runs_must_share_their_queries() -> None:
         compare(results([0.1]), [results([0.2])])
 
 
+def test_runs_must_share_their_measures() -> None:
+    """Those of the baseline are compared."""
+    other = Results("other", {"P@5": {"0": 0.1, "1": 0.5}}, {"P@5": 0.3})
+    with pytest.raises(InputError, match=r"other was not measured by AP: expected AP, found P@5"):
+        compare(results([0.1, 0.5]), [other])
+
+
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons raise MissingPackageError; measures work without it."""
     real = builtins.__import__
@@ -125,6 +132,8 @@ def test_the_interval_of_a_mean() -> None:
     assert mean_interval(np.array([0.25, 0.75])) == (0.25, 0.75)
     with pytest.raises(InputError, match="too few queries for an interval"):
         mean_interval(np.ones(1))
+    with pytest.raises(InputError, match="seed is out of range: expected 0 or more, found -1"):
+        mean_interval(np.array([0.25, 0.75]), seed=-1)
 
 
 def test_the_family_can_be_larger_than_one_comparison() -> None:

@@ -47,6 +47,8 @@ def test_impossible_folds_are_refused(count: int) -> None:
     """Zero, one, and more folds than queries raise InputError."""
     with pytest.raises(InputError, match="wrong number of folds: expected 2 to 23"):
         make_folds(IDS, count, 0)
+    with pytest.raises(InputError, match="seed is out of range: expected 0 or more, found -1"):
+        make_folds(IDS, 2, -1)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 6))

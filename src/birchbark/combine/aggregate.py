@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.records import Float32s
+from birchbark.records import Float32s, best_first
 
 Weights = NDArray[np.float64]
 
@@ -63,16 +64,18 @@ class Top:
     by_rank: tuple[float, ...] = defaults.TOP_WEIGHTS
 
     def __post_init__(self) -> None:
-        if not self.by_rank or not all(0 <= weight < math.inf for weight in self.by_rank):
+        given: object = self.by_rank
+        is_list = isinstance(given, tuple | list)
+        if not (is_list and self.by_rank and all(map(_is_weight, self.by_rank))):
             raise InputError(
                 "invalid weights for the top segments",
                 wanted="one or more finite numbers, each at least 0",
-                found=", ".join(map(str, self.by_rank)) or "none",
+                found=(", ".join(map(str, self.by_rank)) or "none") if is_list else str(given),
             )
 
     def weights(self, scores: Float32s) -> Weights:
         """Give the segment with the i-th highest score the i-th weight, and all others 0."""
-        best = np.argsort(-scores, kind="stable")[: len(self.by_rank)]
+        best = best_first(scores, len(self.by_rank))
         weights = np.zeros(len(scores))
         weights[best] = self.by_rank[: len(best)]
         return weights
@@ -80,6 +83,10 @@ class Top:
     def max_evidence(self, segments: int | None = None) -> float:
         """Return the sum of the first `segments` weights; of all if the number is unknown."""
         return sum(self.by_rank[:segments])
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, Real) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)

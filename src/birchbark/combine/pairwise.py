@@ -49,7 +49,8 @@ class Pairwise:
                 wanted=" or ".join(METHODS),
                 found=str(self.method),
             )
-        require_at_least("number of sampled documents", self.sample, 1)
+        if self.sample is not None:
+            require_at_least("number of sampled documents", self.sample, 1)
 
     def comparisons_per_document(self, count: int) -> int:
         """Return how many other documents each of `count` documents is compared with."""

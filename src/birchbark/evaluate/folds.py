@@ -16,7 +16,7 @@ def make_folds(query_ids: Iterable[str], count: int, seed: int) -> Folds:
     """Assign query ids randomly to `count` folds whose sizes differ by at most one.
 
     The result depends on `seed` but not on the order of `query_ids`. Ids are sorted within a fold.
-    Raises InputError for fewer than two folds and for more folds than queries.
+    Raises InputError for fewer than two folds, for more folds than queries, and for a seed below 0.
     """
     ids = sorted(set(query_ids))
     if not 2 <= count <= len(ids):
@@ -25,8 +25,15 @@ def make_folds(query_ids: Iterable[str], count: int, seed: int) -> Folds:
             wanted=f"2 to {len(ids)}, the number of queries" if len(ids) > 1 else "two queries",
             found=str(count),
         )
-    shuffled = np.random.default_rng(seed).permutation(len(ids))
+    shuffled = random_numbers(seed).permutation(len(ids))
     return tuple(tuple(ids[i] for i in sorted(fold)) for fold in np.array_split(shuffled, count))
+
+
+def random_numbers(seed: int) -> np.random.Generator:
+    """Return a generator of random numbers; InputError for a seed below 0."""
+    if seed < 0:
+        raise InputError("seed is out of range", wanted="0 or more", found=str(seed))
+    return np.random.default_rng(seed)
 
 
 def choose_by_fold(

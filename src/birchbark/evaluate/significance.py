@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from birchbark import defaults
 from birchbark.errors import InputError, MissingPackageError
+from birchbark.evaluate.folds import random_numbers
 from birchbark.evaluate.measures import Results
 
 RESAMPLES = 10_000
@@ -69,7 +70,7 @@ def compare(
         by default the number of systems times the number of measures.
     level: a difference is significant if its corrected p is below it, 0 to 1.
     Raises MissingPackageError without scipy (extra `study`). Raises InputError unless all results
-    cover the same two or more queries.
+    cover the same two or more queries, and have the measures of the baseline.
     """
     if not systems:
         return []
@@ -93,6 +94,12 @@ def _difference(
     resamples: int,
 ) -> Difference:
     queries = baseline.values[name]
+    if name not in system.values:
+        raise InputError(
+            f"{system.tag} was not measured by {name}",
+            wanted=", ".join(baseline.values),
+            found=", ".join(system.values),
+        )
     if system.values[name].keys() != queries.keys() or len(queries) < 2:
         raise InputError("runs can only be compared over the same two or more judged queries")
     delta = np.array([system.values[name][q] - queries[q] for q in queries])
@@ -154,8 +161,8 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a statistic of `values` (n,), by the BCa bootstrap over them.
 
-    options: of scipy's bootstrap. Raises InputError for fewer than two values, and
-    MissingPackageError without scipy.
+    options: of scipy's bootstrap. Raises InputError for fewer than two values and for a seed below
+    0, and MissingPackageError without scipy.
     """
     if len(values) < 2:
         raise InputError(
@@ -169,7 +176,7 @@ def bootstrap_interval(
             n_resamples=resamples,
             confidence_level=CONFIDENCE,
             method="BCa",
-            rng=np.random.default_rng(seed),
+            rng=random_numbers(seed),
             batch=max(1, MOST_DRAWN // len(values)),
             **options,
         )
