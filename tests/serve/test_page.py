@@ -153,7 +153,9 @@ def test_operators_are_shown_and_can_be_taken_literally(page: Any) -> None:
     page.wait_for_selector(DONE)
     assert page.locator("#hits li").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    page.click("#chips button:text-is('Take literally')")
+    page.focus("#chips button:text-is('Take literally')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[aria-label='Remove: taken literally']:focus")
     page.wait_for_function("() => document.querySelectorAll('#hits li').length === 4")
     assert "literal=true" in page.evaluate("location.hash")
     assert page.locator("#chips button").all_inner_texts() == ["taken literally ×"]
@@ -440,6 +442,45 @@ def test_a_busy_service_is_asked_again(desk: Any) -> None:
     assert desk.is_hidden("#error")
 
 
+def test_reading_on_waits_for_a_busy_service(desk: Any) -> None:
+    """The search goes on: it is still known from where the results have moved."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    hits = desk.evaluate("[...document.querySelectorAll('#hits li')].map(one => one.hit)")
+    busy = {"status": 503, "json": {"message": "too many requests at once"}}
+    first = {"hits": hits[::-1], "scored": 0}
+    desk.expected_errors.append("503")
+    replace_answers(desk, {"hits": hits}, times=1)  # the last of three
+    desk.route("**/search/stream", lambda route: route.fulfill(**busy), times=1)
+    replace_answers(desk, first, {"hits": hits, "exact": False}, times=1)
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#status:has-text('Waiting for other searches…')")
+    desk.wait_for_selector(DONE)
+    assert desk.locator("#hits li:first-child .moved.up").count() == 1
+
+
+def test_a_refused_ranking_stops_the_others(desk: Any) -> None:
+    """All are asked for again; what came of an earlier stream would be drawn among them."""
+    desk.evaluate(
+        """() => {
+          const send = window.fetch;
+          window.signals = [];
+          window.fetch = (path, options) => {
+            if (path !== '/search/stream' || signals.length === 3) return send(path, options);
+            signals.push(options.signal);
+            return new Promise((resolve, reject) => {
+              const refusal = new Response('{"message": "too many requests"}', { status: 503 });
+              if (JSON.parse(options.body).by === 'first_stage') resolve(refusal);
+              options.signal.addEventListener('abort', () => reject(options.signal.reason));
+            });
+          };
+        }"""
+    )
+    desk.evaluate("location.hash = '#q=birch+river&view=compare'")
+    desk.wait_for_selector("#status:has-text('3 rankings compared')")
+    assert desk.evaluate("signals.map(signal => signal.aborted)") == [True] * 3
+
+
 def test_a_search_waits_for_the_first_documents(desk: Any) -> None:
     """Documents that are being read are counted until there are no more, and then found."""
     about: dict[str, Any] = {"reading": 7, "documents": 0}
@@ -465,6 +506,23 @@ def test_a_search_waits_for_the_first_documents(desk: Any) -> None:
     desk.wait_for_selector("#reading-files", state="hidden")
 
 
+def test_an_open_page_hears_of_what_changes(desk: Any) -> None:
+    """With each new query: what fails in the background, and files that are being read."""
+    about: dict[str, Any] = {"failing": ["files are not read: no such folder"], "reading": 7}
+
+    def describe(route: Any) -> None:
+        route.fulfill(json={**route.fetch().json(), **about})
+
+    desk.route("**/about", describe)
+    assert desk.is_hidden("#failing")
+    ask(desk, "birch river")
+    desk.wait_for_selector("#failing:has-text('no such folder')")
+    desk.wait_for_selector("#reading-files:has-text('7 documents so far')")
+    about.clear()
+    desk.wait_for_selector("#failing", state="hidden")
+    desk.wait_for_selector("#reading-files", state="hidden")
+
+
 def test_errors_can_be_retried(desk: Any) -> None:
     """A button to search again appears after a broken connection."""
     replace_answers(desk, {"scored": 0}, done=False)
@@ -479,6 +537,39 @@ def test_errors_can_be_retried(desk: Any) -> None:
     desk.click("#error button")
     desk.wait_for_selector("#hits mark")
     assert desk.locator("#error").is_hidden()
+
+
+def test_a_stream_that_breaks_is_told_in_words(desk: Any) -> None:
+    """As of a service that dies; the browser's own words are "network error"."""
+    desk.evaluate(
+        """() => {
+          const send = window.fetch, error = new TypeError('network error');
+          window.fetch = (path, options) => path === '/search/stream'
+            ? new Response(new ReadableStream({ pull: one => one.error(error) }))
+            : send(path, options);
+        }"""
+    )
+    ask(desk, "birch river")
+    desk.wait_for_selector("#error:has-text('ended before the answer')")
+
+
+def test_details_of_a_search_without_hits_are_hidden(desk: Any) -> None:
+    """They are open again with the next hits, as the user left them."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    desk.click("#details")
+    assert desk.text_content("#reading")
+    desk.expected_errors.append("422")
+    ask(desk, "-car")
+    desk.wait_for_selector("#error:not([hidden])")
+    assert desk.is_hidden("#how")
+    assert desk.text_content("#reading") == ""
+    ask(desk, "birch")
+    desk.wait_for_selector("#how:not([hidden])")
+    desk.wait_for_selector(DONE)
+    ask(desk, "qqqqq")
+    desk.wait_for_selector("#notice:has-text('No document')")
+    assert desk.is_hidden("#how")
 
 
 def test_likely_misspellings_are_offered_corrected(desk: Any) -> None:
@@ -600,6 +691,44 @@ def test_keyboard_control_of_a_document(page: Any) -> None:
     assert page.evaluate("document.activeElement.textContent") == opened
 
 
+def test_attention_is_for_the_words_that_were_read(desk: Any) -> None:
+    """Operators of the query are not among the tokens, as in the ranking."""
+    ask(desk, "birch -iron")
+    desk.wait_for_selector(DONE)
+    desk.click("#hits .title >> nth=0")
+    desk.wait_for_selector("#advanced:not([hidden])")
+    with desk.expect_request("**/attention") as sent:
+        desk.click("#advanced summary")
+    assert sent.value.post_data_json["query"] == "birch"
+    desk.wait_for_selector("#attention .lines line", state="attached")
+
+
+def test_the_attention_is_that_of_the_selected_passage(page: Any) -> None:
+    """A slower answer for one that was selected before does not replace it."""
+    ask(page, "zebra")
+    page.wait_for_selector(DONE)
+    page.click("#hits .title")
+    page.wait_for_selector("#advanced:not([hidden])")
+    page.click("#advanced summary")
+    page.wait_for_selector("#attention .lines line", state="attached")
+    waiting: list[Any] = []
+    page.route("**/attention", lambda route: waiting.append(route), times=1)
+    first, last = (page.locator("#contents .segment").nth(n) for n in (0, -1))
+    assert first.text_content() != last.text_content()
+    first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#reader-note:has-text('Computing attention…')")
+    last.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#reader-note:has-text('Probability of relevance')")
+    shown = page.text_content("#attention blockquote")
+    assert waiting
+    waiting[0].continue_()
+    page.wait_for_timeout(500)
+    assert page.text_content("#attention blockquote") == shown
+    assert shown.startswith(last.evaluate("one => one.firstChild.textContent")[:9])
+
+
 def test_a_document_opens_at_its_best_segment(desk: Any) -> None:
     """Next and Previous lead through the best segments, in document order."""
     ask(desk, "birch river")
@@ -647,6 +776,29 @@ def test_more_results_are_asked_for(desk: Any) -> None:
     ):
         desk.click("#more button")
     desk.wait_for_selector("#more", state="hidden")
+
+
+def test_more_results_after_a_search_that_broke_off(desk: Any) -> None:
+    """What was found before is told, and more of it can be asked for."""
+    ask(desk, "birch river")
+    desk.wait_for_selector(DONE)
+    hit = desk.evaluate("document.querySelector('#hits li').hit")
+    full = [{**hit, "doc_id": str(n)} for n in range(10)]
+    replace_answers(desk, {"hits": full, "exact": False}, done=False)
+    ask(desk, "birch  river")
+    desk.wait_for_selector("#error:has-text('ended before the answer')")
+    assert desk.is_visible("#more")
+    assert desk.inner_text("#status").startswith("Best 10 results")
+    assert desk.is_visible("#go-on")
+    desk.unroute("**/search/stream")
+    desk.expected_errors.append("ERR_FAILED")
+    desk.route("**/search/stream", lambda route: route.abort())
+    for _ in range(2):  # what fails is more of the same
+        with desk.expect_request(lambda one: '"top":20' in (one.post_data or "")):
+            desk.click("#more button")
+        desk.wait_for_selector("#error:has-text('Is it running?')")
+        assert desk.inner_text("#status").startswith("Best 10 results")
+        assert desk.is_visible("#more")
 
 
 def test_more_results_without_a_model_are_shown(desk: Any) -> None:
@@ -770,6 +922,37 @@ def test_hits_do_not_move_while_pressed(page: Any) -> None:
     page.evaluate(draw)
     assert page.evaluate(order) == before
     assert page.evaluate("document.activeElement.closest('li').dataset.id") == focused
+
+
+def test_compared_rankings_do_not_move_while_pressed(page: Any) -> None:
+    """An answer that comes during a click waits for its end; the focused title keeps the focus."""
+    ask(page, "birch river")
+    page.wait_for_selector(DONE)
+    page.click("#details")
+    page.click("button[data-view=compare]")
+    page.wait_for_selector("#status:has-text('rankings compared')")
+    column = "#compare .lists > div:first-child"
+    order = f"[...document.querySelectorAll('{column} li')].map(one => one.dataset.id)"
+    before = page.evaluate(order)
+    assert len(before) == 3
+    draw = """async ids => {
+      const { showRanking } = await import("/page/compare.js");
+      const hits = ids.map(doc_id => ({ doc_id, title: doc_id, lead: "", segments: [] }));
+      const answer = { hits, exact: true, pairs: 0, embedded: 0 };
+      showRanking(document.getElementById("compare"), 0, "A", answer, () => {}, "");
+    }"""
+    page.hover(f"{column} .title >> nth=0")
+    page.mouse.down()
+    page.evaluate(draw, before[::-1])
+    assert page.evaluate(order) == before
+    page.mouse.up()
+    page.wait_for_selector("dialog[open]")
+    page.wait_for_function(f"ids => `${{ids}}` === `${{{order}}}`", arg=before[::-1])
+    page.keyboard.press("Escape")
+    page.focus(f"{column} .title >> nth=2")
+    page.evaluate(draw, before)
+    assert page.evaluate(order) == before
+    assert page.evaluate("document.activeElement.closest('li').dataset.id") == before[0]
 
 
 def test_settings_are_loaded_again_after_an_error(page: Any, address: str) -> None:

@@ -149,6 +149,24 @@ def test_compared_rankings_have_menus_and_chips(page: Any) -> None:
     )
 
 
+def test_compared_rankings_are_not_sorted(page: Any) -> None:
+    """They have no order by date, which would be in one column only; the results still have it."""
+    page.goto(page.url.split("#")[0] + "#q=birch&sort=-modified")
+    page.wait_for_selector("#menus [aria-label=Order]")
+    page.wait_for_selector(DONE)
+    sent: list[Any] = []
+    page.on("request", lambda request: sent.append(request.post_data_json))
+    page.click("#details")
+    page.click("button[data-view=compare]")
+    page.wait_for_selector("#status:has-text('rankings compared')")
+    page.wait_for_selector("#menus [aria-label=Order]", state="detached")
+    asked = [one for one in sent if one and "by" in one]
+    assert {one["by"] for one in asked} >= {"bert", "first_stage"}
+    assert not any("sort" in one for one in asked)
+    page.click("button[data-view=results]")
+    page.wait_for_selector("#menus [aria-label=Order]")
+
+
 def test_a_value_replaces_a_negated_filter(page: Any) -> None:
     """It would be negated as well otherwise."""
     page.goto(page.url.split("#")[0] + "#q=birch+bark&filter=type%3D!markdown")
@@ -172,6 +190,19 @@ def test_a_quick_second_choice_keeps_the_first(page: Any) -> None:
     assert chips(page) == ["Type: markdown", "Type: text"]
     page.evaluate("document.querySelectorAll('#chips .chip').forEach(chip => chip.click())")
     page.wait_for_function("() => !location.hash.includes('filter')")
+
+
+def test_addresses_that_others_write(page: Any) -> None:
+    """What is no filter in them is left out, and a blank may be %20 when the query is repeated."""
+    start = page.url.split("#")[0]
+    odd = "filter=%3Db&filter=abc&filter=type%3D&filter=type%3Dmarkdown"
+    page.goto(f"{start}#q=birch%20bark&{odd}")
+    wait_for(page, "kayak.md")
+    assert chips(page) == ["Type: markdown"]
+    page.goto(f"{start}#q=birch%20bark")
+    wait_for(page, *(Path(name).name for name in FILES))
+    with page.expect_request("**/search/stream"):
+        page.click("#search-form button")
 
 
 def test_menus_stay_in_their_places(page: Any) -> None:

@@ -269,6 +269,36 @@ def test_a_document_that_cannot_be_scored(browser: Any, address: str) -> None:
         assert page.is_hidden("#reader-again")
 
 
+def test_a_document_that_changes_while_it_opens(browser: Any, address: str) -> None:
+    """Only what is in the text that is shown is marked, and it can be tried again."""
+
+    def longer(route: Any) -> None:
+        found, more = route.fetch().json(), "Lichen. "
+        moved = [
+            {**one, "start": one["start"] + len(more), "end": one["end"] + len(more)}
+            for one in found["segments"] or []
+        ]
+        text = more + found["contents"]
+        route.fulfill(json={**found, "contents": text, "segments": moved or None})
+
+    changed = "Only what the search found is marked: the document has changed meanwhile."
+    for pattern, told, marked in (
+        (r"/documents/.*query=", changed, [letters("".join(PAGES))]),
+        (r"/documents/[^?]*$", "Nothing is marked: the document has changed meanwhile.", []),
+    ):
+        with open_page(browser, address, DESK) as page:
+            page.route(re.compile(pattern), longer)
+            ask(page, "willow type:pdf")
+            page.wait_for_selector(DONE)
+            page.click("#hits .title")
+            page.wait_for_selector("#reader-again:visible")
+            assert page.inner_text("#reader-note") == told
+            assert list(page.evaluate(MARKED).values()) == marked
+            page.unroute(re.compile(pattern))
+            page.click("#reader-again")
+            page.wait_for_selector("#reader-note:has-text('highest score')")
+
+
 def test_a_title_is_that_of_the_list(browser: Any, address: str) -> None:
     """A PDF file without one has its first line, or the file's name."""
     with open_page(browser, address, DESK) as page:

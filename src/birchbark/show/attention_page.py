@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,8 @@ def attention_page(attention: Attention, model: str, query: str, text: str) -> s
         table=[_layer_row(attention, layer) for layer in attention.layers],
         data=Markup(data),
         colours=Markup(colours()),
-        script=Markup(attention_script()),
+        style=Markup(attention_file("css")),
+        script=Markup(attention_file("js")),
     )
     return page
 
@@ -60,9 +61,9 @@ def attention_data(attention: Attention) -> dict[str, Any]:
     }
 
 
-def attention_script() -> str:
-    """Return the JavaScript that draws the data from `attention_data`."""
-    return resources.files(__package__).joinpath("attention.js").read_text("utf-8")
+def attention_file(kind: Literal["js", "css"]) -> str:
+    """Return the script that draws the data from `attention_data`, or the style of the drawing."""
+    return resources.files(__package__).joinpath(f"attention.{kind}").read_text("utf-8")
 
 
 def _packed(layer: Float32s) -> str:

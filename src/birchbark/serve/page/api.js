@@ -83,13 +83,18 @@ export async function saveResults(request, type) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
+function endOfBroken(error) {
+  if (error.name === "AbortError") throw error;
+  return { done: true };
+}
+
 // Yields the answers of a search as they become better; the last one is final.
 export async function* searchStream(request, signal) {
   const response = await send("/search/stream", jsonRequest(request, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch(endOfBroken);
     if (done) throw new ServiceError(0, "The connection ended before the answer was complete.");
     rest += value.replaceAll("\r\n", "\n");
     const events = rest.split("\n\n");

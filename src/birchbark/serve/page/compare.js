@@ -1,6 +1,7 @@
 // How are several rankings compared? As lists, with lines that connect equal documents, and in words.
 
 import { element, title, visuallyHidden } from "./dom.js";
+import { arrange, drawUnpressed } from "./ranked_list.js";
 
 const FEWEST_COMMON = 5;  // documents in both rankings, for a correlation that says something
 const SVG = "http://www.w3.org/2000/svg";
@@ -15,19 +16,30 @@ export function showColumns(section, names, rows) {
 
 // Shows what is known of a ranking. open: called with the hit that the user selects. unit: what is read.
 export function showRanking(section, column, name, answer, open, unit, final = false) {
-  const highlight = (id, on) => {
-    for (const node of section.querySelectorAll("li, path")) node.classList.toggle("highlighted", on && node.dataset.id === id);
-  };
   const [heading, note, list] = section.querySelector(".lists").children[column].children, read = answer.pairs - answer.embedded;
   heading.textContent = name;
   const told = read ? `${read.toLocaleString("en")} ${unit} read` : "";
   note.textContent = final ? `${told || "Ready"}${answer.exact ? "" : ", not complete"}` : told || "Ranking…";
-  list.replaceChildren(...answer.hits.map((hit, index) => element("li", {
-    "data-id": hit.doc_id,
-    onmouseenter: () => highlight(hit.doc_id, true), onmouseleave: () => highlight(hit.doc_id, false),
-    onfocusin: () => highlight(hit.doc_id, true), onfocusout: () => highlight(hit.doc_id, false),
-  }, element("span", { class: "place" }, String(index + 1)),
-  element("button", { type: "button", class: "title", onclick: () => open(hit) }, title(hit)))));
+  drawUnpressed(list, () => drawRanking(section, list, answer.hits, open));
+}
+
+function drawRanking(section, list, hits, open) {
+  const existing = new Map([...list.children].map(item => [item.dataset.id, item]));
+  const items = hits.map(hit => existing.get(hit.doc_id) ?? createItem(section, hit, open));
+  items.forEach((item, index) => {
+    item.hit = hits[index];
+    item.querySelector(".place").textContent = String(index + 1);
+  });
+  arrange(list, items);
+}
+
+function createItem(section, hit, open) {
+  const highlight = on => () => {
+    for (const node of section.querySelectorAll("li, path")) node.classList.toggle("highlighted", on && node.dataset.id === hit.doc_id);
+  };
+  const item = element("li", { "data-id": hit.doc_id, onmouseenter: highlight(true), onmouseleave: highlight(false), onfocusin: highlight(true), onfocusout: highlight(false) },
+    element("span", { class: "place" }), element("button", { type: "button", class: "title", onclick: () => open(item.hit) }, title(hit)));
+  return item;
 }
 
 export function clearRankings(section) {
@@ -37,7 +49,9 @@ export function clearRankings(section) {
 }
 
 // When all rankings are known: lines, and what changed from the first to the last. rankings: [name, answer] pairs.
-export function showChanges(section, rankings) {
+export const showChanges = (section, rankings) => drawUnpressed(section, () => drawChanges(section, rankings));
+
+function drawChanges(section, rankings) {
   for (const item of section.querySelectorAll("li[data-id]"))
     item.querySelector(".place").append(visuallyHidden(` ${describeRanks(item.dataset.id, rankings)}`));
   drawLines(section);

@@ -4,7 +4,7 @@ import { getJson, postJson } from "./api.js";
 import { formattedView, plainView } from "./document_views.js";
 import { byId, element, formatScore, title, visuallyHidden } from "./dom.js";
 import { countCharacters, findShown, shownCharacters, wrap } from "./marks.js";
-import { source } from "./source.js";
+import { showSource } from "./source.js";
 
 const dialog = byId("reader"), contents = byId("contents");
 const note = byId("reader-note"), again = byId("reader-again"), sourceNote = byId("reader-source");
@@ -16,7 +16,7 @@ const STOPS = 5;  // best segments that Next and Previous lead to
 const BEHIND = 0.2;  // of the highest score; segments below are no stops
 const RENDERED = ["markdown", "html"];  // types that the service renders
 const FORMATTED = "formatted", PLAIN = "plain";
-let controller = null, opener = null, shown = null, stops = [], stop = 0, onClose = null, attend = null, openAgain = null;
+let controller = null, selection = null, opener = null, shown = null, stops = [], stop = 0, onClose = null, attend = null, openAgain = null;
 
 // The id of the document that is shown; null for none.
 export const openDocument = () => dialog.open ? opener.docId : null;
@@ -28,7 +28,7 @@ export function closeDocument() {
 // about: returns the service's settings, from /about; null until they are loaded. addressOf: the address at which the document with
 // an id is shown. closed: called when the user closes the document.
 export async function readDocument(hit, { query, literal }, about, addressOf, closed) {
-  controller?.abort();
+  abort();
   controller = new AbortController();
   openAgain = () => readDocument(hit, { query, literal }, about, addressOf, closed);
   const active = document.activeElement;  // not every browser focuses a clicked button
@@ -48,7 +48,7 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
     const plain = await getJson(path, signal), settings = about() ?? await getJson("/about", signal);
     const opened = { ...plain, source: plain.fields, lead: plain.contents };  // as a hit has them
     byId("reader-title").textContent = title(opened);
-    sourceNote.replaceChildren(...source(opened, settings));
+    showSource(sourceNote, opened, settings);
     const scoring = query && settings.model ? getJson(`${path}?${new URLSearchParams({ query, literal })}`, signal) : null;
     scoring?.catch(() => {});  // it is awaited below
     const rendered = RENDERED.includes(plain.fields.type) ? await render(hit.doc_id, signal) : null;
@@ -56,11 +56,11 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
     show(shown.formatted ? FORMATTED : PLAIN);
     if (!scoring) return;
     tell("Scoring…");
-    const scored = await scoring.catch(error => asSearched(error, hit)), best = scored.segments.toSorted((a, b) => b.score - a.score);
+    const scored = await scoring.then(one => sameContents(one, plain)).catch(error => asSearched(error, hit, plain)), best = scored.segments.toSorted((a, b) => b.score - a.score);
     shown = { ...shown, ranked: best, note: scored.failure ?? summary(scored, best[0]?.score ?? 0) };
     again.hidden = !scored.failure;
-    attend = settings.attention ? segment => showAttention(segment, query, signal) : null;
-    if (best.length) sourceNote.replaceChildren(...source({ ...opened, segments: best }, settings));
+    attend = settings.attention ? segment => showAttention(segment, scored.read_query ?? query) : null;
+    if (best.length) showSource(sourceNote, { ...opened, segments: best }, settings);
     if (!mark() && shown.view === FORMATTED) {
       shown.reason = "the evidence could not be found in the formatted document";
       show(PLAIN);
@@ -74,10 +74,21 @@ export async function readDocument(hit, { query, literal }, about, addressOf, cl
 }
 again.addEventListener("click", () => openAgain());
 
-// What is marked if a document cannot be scored: what the search has read of it.
-function asSearched(error, { segments = [], snippet }) {
+function abort() {
+  controller?.abort();
+  selection?.abort();
+}
+
+function sameContents(scored, { contents: text }) {
+  if (scored.contents !== text) throw new Error("the document has changed meanwhile");
+  return scored;
+}
+
+// What is marked if a document cannot be scored: what the search has read of it, if that is still in its contents.
+function asSearched(error, { segments = [], snippet }, { contents: text }) {
   if (error.name === "AbortError") throw error;
-  const known = segments.length || !snippet ? segments : [{ ...snippet, score: null }];
+  const characters = Array.from(text), found = segments.length || !snippet ? segments : [{ ...snippet, score: null }];
+  const known = found.filter(one => one.text.endsWith(characters.slice(one.start, one.end).join("")));
   return { segments: known, failure: `${known.length ? "Only what the search found is marked" : "Nothing is marked"}: ${error.message}.` };
 }
 
@@ -210,10 +221,13 @@ contents.addEventListener("click", event => {
   contents.querySelector(`#${CSS.escape(place)}, a[name="${CSS.escape(place.slice(5))}"]`)?.scrollIntoView({ block: "start", behavior: reducedMotion.matches ? "auto" : "smooth" });
 });
 
-async function showAttention({ text }, query, signal) {
+// The attention of the segment that is selected last.
+async function showAttention({ text }, query) {
+  selection?.abort();
+  selection = new AbortController();
   note.textContent = "Computing attention…";
   try {
-    const data = await postJson("/attention", { query, text }, signal);
+    const data = await postJson("/attention", { query, text }, selection.signal);
     attention.querySelector("blockquote").textContent = text;
     window.drawAttention(data, attention);
     note.textContent = `Probability of relevance ${formatScore(data.score)}.`;
@@ -224,7 +238,7 @@ async function showAttention({ text }, query, signal) {
 }
 
 dialog.addEventListener("close", () => {
-  controller?.abort();
+  abort();
   // The hits may have been redrawn meanwhile.
   const redrawn = `main section:not([hidden]) li[data-id="${CSS.escape(opener.docId)}"] .title`;
   (opener.element?.isConnected ? opener.element : document.querySelector(redrawn))?.focus();

@@ -11,7 +11,8 @@ const REPLACED = { folder: "path", date: "modified" };  // fields without a menu
 const YEAR = /^\d{4}\*$/;
 let places = { query: "", fields: new Map() };  // of the last query: its fields, and the filters of each, in the order in which they came
 
-// The menus follow each other; one is open at a time. search: query, literal, filters (field → filter) and sort of the current search.
+// The menus follow each other; one is open at a time. search: query, literal, filters (field → filter), sort and view of the current
+// search; compared rankings have no other order.
 // dated: whether documents can be chosen by the date of their last change. change: called with the changes of the search.
 // depth: among how many of the best matches documents are counted; null if that is not known.
 export async function loadFilters(bar, search, signal, { dated, depth }, change) {
@@ -24,7 +25,7 @@ export async function loadFilters(bar, search, signal, { dated, depth }, change)
   for (const field of [...(dated ? ["modified"] : []), ...Object.keys(search.filters)]) if (!values.has(field)) values.set(field, { values: [], others: 0 });
   const menus = [...inPlace(`${given.get("literal")} ${search.query}`, values)].filter(([field]) => !values.has(REPLACED[field])).map(([field, found]) =>
     menu(field, panel(field, found, search.filters[field] ?? "", replace => change({ filters: { [field]: replace } })), found.values.length ? counted : ""));
-  const order = dated || search.sort ? [orders(search.sort, sort => change({ sort }))] : [];
+  const order = search.view === "results" && (dated || search.sort) ? [orders(search.sort, sort => change({ sort }))] : [];
   redraw(bar, [...menus, ...order]);
   bar.hidden = !menus.length && !order.length;
 }

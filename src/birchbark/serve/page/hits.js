@@ -2,48 +2,28 @@
 
 import { beginning, element, formatScore, title, visuallyHidden } from "./dom.js";
 import { answer as answerOf, canAnswer, evidence, snippet } from "./passages.js";
-import { source } from "./source.js";
+import { arrange, drawUnpressed } from "./ranked_list.js";
+import { showSource } from "./source.js";
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const LIKELY = 0.7;  // probability that the best hit answers the query, above which its sentence is shown as the answer
 
-let pressed = false, pendingDraw = null;  // hits are not moved while one is being pressed
-addEventListener("pointerdown", event => { pressed = event.button === 0 && Boolean(event.target.closest?.("#hits")); });
-for (const kind of ["pointerup", "pointercancel", "contextmenu", "dragend", "blur"]) addEventListener(kind, () => setTimeout(() => {  // after the click
-  pressed = false;
-  const draw = pendingDraw;
-  pendingDraw = null;
-  draw?.();
-}));
-
-// about: the service's settings. firstStageRanks: doc_id → rank. open: called with the hit that the user selects.
+// answer: with what was asked for, whether the hits are sorted. about: the service's settings. firstStageRanks: doc_id → rank. open: called with the hit that the user selects.
 export function showHits(list, answer, about, firstStageRanks, open) {
-  if (pressed) pendingDraw = () => drawHits(list, answer, about, firstStageRanks, open);
-  else drawHits(list, answer, about, firstStageRanks, open);
-}
-
-export function clearHits(list) {
-  [pressed, pendingDraw] = [false, null];
-  list.replaceChildren();
+  drawUnpressed(list, () => drawHits(list, answer, about, firstStageRanks, open));
 }
 
 // Items of documents already in the list are updated in place, so that focus and selections persist.
 function drawHits(list, answer, about, firstStageRanks, open) {
-  const focused = document.activeElement, existing = new Map([...list.children].map(item => [item.dataset.id, item]));
+  const existing = new Map([...list.children].map(item => [item.dataset.id, item]));
   const oldTops = new Map([...existing].map(([id, item]) => [id, item.getBoundingClientRect().top]));
   const maxScore = Math.max(...answer.hits.map(hit => hit.score), 1e-9);
   const settings = { about, firstStageRanks, maxScore: answer.max_score ?? maxScore, stages: answer.models.length };
   const items = answer.hits.map((hit, index) => {
-    const answers = index === 0 && hit.score === maxScore && hit.probability >= LIKELY && canAnswer(hit);
+    const answers = index === 0 && !answer.sorted && hit.probability >= LIKELY && canAnswer(hit);
     return update(existing.get(hit.doc_id) ?? createItem(hit, open), hit, { ...settings, rank: index + 1, answers });
   });
-  let next = list.firstElementChild;
-  for (const item of items) {
-    if (item === next) next = next.nextElementSibling;
-    else list.insertBefore(item, next);
-  }
-  for (const item of existing.values()) if (!items.includes(item)) item.remove();
-  if (focused !== document.activeElement && list.contains(focused)) focused.focus({ preventScroll: true });
+  arrange(list, items);
   if (reducedMotion.matches) return;
   for (const item of items) {
     const oldTop = oldTops.get(item.dataset.id);
@@ -73,7 +53,7 @@ function update(item, hit, { about, firstStageRanks, maxScore, stages, rank, ans
   const heading = item.querySelector(".title"), text = title(hit);
   if (heading.textContent !== text) heading.textContent = text;
   item.querySelector(".rank").replaceChildren(String(rank), rankChange(firstStageRanks.get(hit.doc_id), rank, firstStageRanks.size));
-  item.querySelector(".source").replaceChildren(...source(hit, about));
+  showSource(item.querySelector(".source"), hit, about);
   item.querySelector(".evidence").replaceChildren(...(hit.segments.length ? evidence(hit, answers) : snippet(hit)));
   item.querySelector("summary").replaceChildren(bar(hit, maxScore), hit.scored ? "Why this rank?" : "Why this rank? Not read");
   item.querySelector(".parts").replaceChildren(...explanation(hit, maxScore, stages));

@@ -5,8 +5,9 @@ import { showChips } from "./chips.js";
 import { clearRankings, drawLines, showChanges, showColumns, showRanking } from "./compare.js";
 import { byId, element } from "./dom.js";
 import { loadFilters } from "./filters.js";
-import { clearHits, showHits } from "./hits.js";
+import { showHits } from "./hits.js";
 import { closeDocument, openDocument, readDocument } from "./document_dialog.js";
+import { forgetDrawings } from "./ranked_list.js";
 import { firstStage, noResults, notes, notice, rankers, reading, summary } from "./status.js";
 import { chosenWeights, showWeights } from "./weights.js";
 import { welcome } from "./welcome.js";
@@ -18,9 +19,10 @@ const WAITING_DELAY = 400;  // milliseconds until the page shows that it is wait
 const COMPARE_BUDGET = 10_000;  // milliseconds per ranking in the comparison
 const PAUSE = 1000;  // milliseconds until the page asks again
 const TRIES = 5;  // how often it asks again while the service is busy
+const FILTER = /^([^=]+)=(.+)$/s;  // in the address: a field and its filter; others are left out
 const IDLE_ROUNDS = 3;  // how often it goes on reading when nothing more was read
 
-const request = by => ({ query: state.query, ...(state.literal ? { literal: true } : {}), by, top: state.top, filters: state.filters, ...(by === "bert" && state.sort ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
+const request = by => ({ query: state.query, ...(state.literal ? { literal: true } : {}), by, top: state.top, filters: state.filters, ...(state.sort && state.view === "results" ? { sort: state.sort } : {}), ...(by === "bert" ? chosenWeights() : {}) });
 const open = hit => { state.opened = hit; writeUrl({ doc: hit.doc_id }); };
 
 // Runs `work` and shows its errors; the next run aborts it. Shows `waiting` while it takes long.
@@ -33,7 +35,8 @@ async function run(work, waiting = "Searching…") {
     await inTurn(controller.signal, () => work(controller.signal, () => clearTimeout(timer)));
   } catch (reason) {
     if (reason.name === "AbortError") return;
-    showText("");
+    if (state.answered && state.view === "results") showStatus(state.last, { announce: false, reading: false });
+    else { showText(""); showDetails(false); }
     showError(reason);
   } finally {
     clearTimeout(timer);
@@ -66,29 +69,34 @@ const pause = signal => new Promise((resolve, reject) => {
 async function loadAbout(signal) {
   if (state.about) return;
   const about = await getJson("/about", signal);
-  state.about = about;
   byId("reports").hidden = !about.reports;
   showAbout(about);
-  watchReading();
   if (about.model && about.stages === 1) showWeights(about, () => search({ newQuery: false }));
 }
 
+// Documents and what happens in the background change while the page is open.
+async function refreshAbout(signal) {
+  showAbout(await getJson("/about", signal).catch(() => state.about));
+}
+
 function showAbout(about) {
+  state.about = about;
   byId("failing").hidden = !about.failing.length;
   byId("failing").textContent = `The service reports: ${about.failing.join("; ")}.`;
   welcome(about, rankers(about));
+  watchReading();
 }
 
+let watching = 0;  // the timer
+
 // Shows how many documents of new and changed files have been read, until all are.
-async function watchReading() {
-  while (state.about.reading !== null) {
-    byId("reading-files").hidden = false;
-    byId("reading-files").textContent = `New and changed files are being read: ${state.about.reading.toLocaleString("en")} documents so far.`;
-    await new Promise(resolve => setTimeout(resolve, PAUSE));
-    state.about = await getJson("/about").catch(() => state.about);
-    showAbout(state.about);
-  }
-  byId("reading-files").hidden = true;
+function watchReading() {
+  const { reading } = state.about, line = byId("reading-files");
+  line.hidden = reading === null;
+  clearTimeout(watching);
+  if (reading === null) return;
+  line.textContent = `New and changed files are being read: ${reading.toLocaleString("en")} documents so far.`;
+  watching = setTimeout(refreshAbout, PAUSE);
 }
 
 let beside = new AbortController();  // of the menus and the spelling, which are asked for once a query
@@ -98,11 +106,11 @@ function search({ newQuery }) {
   if (!state.query) return;
   byId("welcome").hidden = true;
   state.ms = 0;
-  if (newQuery) { beside.abort(); beside = new AbortController(); state.answered = false; state.top = TOP; more.hidden = true; showText(""); clearHits(byId("hits")); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; }
+  if (newQuery) { beside.abort(); beside = new AbortController(); state.answered = false; state.top = TOP; more.hidden = true; showText(""); byId("reading").textContent = byId("notes").textContent = ""; forgetDrawings(); byId("hits").replaceChildren(); clearRankings(byId("compare")); showChips(byId("chips"), { ...state, parts: [] }, change); byId("suggestion").hidden = true; if (state.about) refreshAbout(beside.signal); }
   run(async (signal, started) => {
     await loadAbout(signal);
     if (state.view === "compare") await compare(signal, started);
-    else await searchUntilComplete(signal, started, newQuery || !state.answered);
+    else await searchUntilComplete(signal, started, !state.answered);
   });
 }
 
@@ -126,16 +134,18 @@ async function searchOnce(signal, started, newQuery) {
     started();
     if (first) showNewQuery(answer);
     if (newQuery || answer.scored || answer.exact || !answer.models.length || !answer.hits.length) {
-      state.last = answer;
-      showHits(byId("hits"), answer, state.about, state.firstStageRanks, open);
+      state.last = { ...answer, top: state.top, sorted: state.sort !== "" };
+      showHits(byId("hits"), state.last, state.about, state.firstStageRanks, open);
     }
     state.ms = before + answer.timings_ms.total;
     showStatus(state.last, { announce: first, reading: true });
     first = false;
   }
-  more.hidden = answer.hits.length < state.top || state.top >= MOST;
+  showMore(state.last);
   return answer;
 }
+
+function showMore({ hits, top }) { more.hidden = hits.length < top || top >= MOST; }
 
 function showNewQuery(answer) {
   state.firstStageRanks = new Map(state.sort ? [] : answer.hits.map((hit, index) => [hit.doc_id, index + 1]));
@@ -154,7 +164,7 @@ function showBeside(answer) {
 }
 
 more.addEventListener("click", () => {
-  state.top = Math.min(state.top + TOP, MOST);
+  state.top = Math.min(state.last.top + TOP, MOST);
   search({ newQuery: false });
 });
 
@@ -203,18 +213,25 @@ async function compare(signal, started) {
   const section = byId("compare"), names = columns.map(([name]) => name);
   showColumns(section, names, TOP);
   showText("Ranking…");
+  const controller = new AbortController(), ended = AbortSignal.any([signal, controller.signal]);
   const rankings = await Promise.all(columns.map(async ([name, by], column) => {
     let answer;
-    for await (answer of searchStream({ ...request(by), budget_ms: COMPARE_BUDGET }, signal)) {
+    for await (answer of searchStream({ ...request(by), budget_ms: COMPARE_BUDGET }, ended)) {
       started();
       if (!column && !state.answered) showBeside(answer);
       showRanking(section, column, name, answer, open, state.about.unit);
     }
     showRanking(section, column, name, answer, open, state.about.unit, true);
     return [name, answer];
-  }));
+  })).finally(() => controller.abort());  // if one fails, the others end
   showText(rankings.some(([, answer]) => answer.hits.length) ? `${rankings.length} rankings compared` : noResults(rankings[0][1], state.filters));
   showChanges(section, rankings);
+}
+
+// on: whether there are details of the search; they are open if the user opened them.
+function showDetails(on) {
+  details.hidden = !on;
+  byId("how").hidden = !on || details.getAttribute("aria-expanded") !== "true";
 }
 
 // A line without details. It is announced to screen readers.
@@ -225,15 +242,16 @@ function showText(text) {
 
 // announce: whether screen readers announce the line; not for every intermediate answer. reading: whether more is being read.
 function showStatus(answer, { announce, reading: goesOn }) {
-  const line = summary(answer, { ms: state.ms, top: state.top, reading: goesOn });
+  const line = summary(answer, { ms: state.ms, reading: goesOn });
   const told = notice(answer, state);
   status.textContent = line;
   byId("notice").textContent = told;
   byId("notice").hidden = !told;
   byId("reading").textContent = reading(answer, state.about);
   byId("notes").textContent = notes(answer, state.about);
-  details.hidden = !answer.hits.length;
+  showDetails(answer.hits.length > 0);
   progress.hidden = stop.hidden = !goesOn;
+  if (!goesOn) showMore(answer);
   goOn.hidden = goesOn || answer.exact;
   progress.value = (answer.pairs - answer.embedded) / (answer.planned || answer.segments || 1);
   if (announce) announcement.textContent = `${line.replaceAll(" ·", ",")}. ${told}`.trim();
@@ -259,7 +277,7 @@ function readUrl() {
 function showSearch(given) {
   setView(given.get("view") === "compare" ? "compare" : "results");
   queryField.value = state.query = (given.get("q") ?? "").trim();
-  state.filters = Object.fromEntries(given.getAll("filter").map(text => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]));
+  state.filters = Object.fromEntries(given.getAll("filter").map(text => text.match(FILTER)?.slice(1)).filter(Boolean));
   state.sort = given.get("sort") ?? "";
   state.literal = given.get("literal") === "true";
   document.title = state.query ? `${state.query} – Birchbark` : "Birchbark";
@@ -267,6 +285,7 @@ function showSearch(given) {
   if (state.query) { search({ newQuery: true }); return; }
   state.controller?.abort();
   beside.abort();
+  state.answered = false;
   showText("");
   byId("results").hidden = byId("compare").hidden = byId("suggestion").hidden = true;
   byId("welcome").hidden = false;
@@ -291,7 +310,7 @@ function parameters({ q = state.query, filters = state.filters, literal = state.
 
 function writeUrl(changes) {
   const given = parameters(changes).toString();
-  if (location.hash.slice(1) === given) state.shown = null;  // the same search once more
+  if (given === state.shown) state.shown = null;  // the same search once more
   location.hash = given;
   readUrl();  // at once, since "hashchange" comes after what the user does next
 }
@@ -309,11 +328,11 @@ for (const button of document.querySelectorAll(".view")) button.addEventListener
 addEventListener("hashchange", readUrl);
 addEventListener("resize", () => { if (state.view === "compare") drawLines(byId("compare")); });
 addEventListener("keydown", event => {
-  if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing) return;
   const down = event.key === "ArrowDown", up = event.key === "ArrowUp";
   if ((!down && !up) || event.target.closest("[type=range], select, .menu[open]")) return;
   const titles = [...document.querySelectorAll("main section:not([hidden]) .title")];
-  const index = titles.indexOf(document.activeElement), next = titles[index + (down ? 1 : -1)];
+  const index = titles.indexOf(event.target.closest("main li")?.querySelector(".title")), next = titles[index + (down ? 1 : -1)];
   if (next) { event.preventDefault(); next.focus(); next.closest("li").scrollIntoView({ block: "nearest" }); }
   else if (up && index === 0) { event.preventDefault(); queryField.focus(); }
 });

@@ -85,7 +85,8 @@ function withoutMarkup({ text, marks }) {
 function snippetNodes(segment) {
   const whole = Array.from(segment.text), first = segment.marks[0]?.[0] ?? 0;
   if (whole.length <= MAX_SNIPPET) return [context(shortenStart(segment.before)), ...withTerms(segment), context(shortenEnd(segment.after))];
-  const begin = first < MAX_SNIPPET / 2 ? 0 : Math.min(first, whole.indexOf(" ", first - BEFORE_MARK) + 1);
+  const early = Math.max(0, first - BEFORE_MARK), blank = whole.slice(early, first).findIndex(character => /\s/.test(character));
+  const begin = first < MAX_SNIPPET / 2 ? 0 : early + blank + 1;
   const text = untilWord(whole.slice(begin, begin + MAX_SNIPPET).join("")), length = Array.from(text).length;
   const marks = segment.marks.map(([start, end]) => [start - begin, end - begin]).filter(([start, end]) => start >= 0 && end <= length);
   return [begin ? context("… ") : context(shortenStart(segment.before)), ...withTerms({ text, marks }), context(" …")];
@@ -114,5 +115,5 @@ function shortenEnd(text) {
   return untilWord(text.slice(0, CONTEXT)) + " … ";
 }
 
-// The text without its last word, which may be cut; all of it if it has no white space.
-const untilWord = text => text.replace(/\s+\S*$/, "");
+// The text without its last word, which may be cut; all of it if that is too long for a word, or there is no white space.
+const untilWord = text => text.replace(/\s+\S{0,60}$/, "");

@@ -4,8 +4,17 @@ import { element } from "./dom.js";
 
 const WORDS = 8;  // of the evidence, for which the browser looks in the file
 
-// about: the service's settings; with files, a path is a link to the file, by the id of its document.
-export function source({ doc_id: id, title, lead, contents, segments, snippet, copies, source: fields }, about) {
+// Shows it in an element, whose link keeps the focus. about: the service's settings; with files, a path is a link to the file, by the
+// id of its document.
+export function showSource(line, hit, about) {
+  const drawn = line.cloneNode(), focused = line.contains(document.activeElement);
+  drawn.append(...source(hit, about));
+  if (drawn.isEqualNode(line)) return;
+  line.replaceChildren(...drawn.childNodes);
+  if (focused) line.querySelector("a")?.focus();
+}
+
+function source({ doc_id: id, title, lead, contents, segments, snippet, copies, source: fields }, about) {
   const { path, type, modified, authors, journal, year, publish_time: published, doi } = fields;
   const place = path ? path.split("/").join(" › ") : title || lead || contents ? id : "";
   const evidence = segments?.[0] ?? snippet, address = `/files/${id.split("/").map(encodeURIComponent).join("/")}${evidence ? fragment(type, evidence) : ""}`;

@@ -15,8 +15,8 @@ function duration(ms) {
   return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
 }
 
-// The line above the results. ms: since the search began. top: how many results were asked for. reading: whether more is being read.
-export function summary({ hits, exact, scored }, { ms, top, reading }) {
+// The line above the results. top: how many results were asked for. ms: since the search began. reading: whether more is being read.
+export function summary({ hits, exact, scored, top }, { ms, reading }) {
   const found = hits.length ? `${hits.length < top ? "" : "best "}${counted(hits.length, "result")}` : "no results";
   const state = reading ? ["still reading"] : exact ? [] : [scored ? "not all read" : "not read yet"];
   const line = [found, duration(ms), ...state].join(" · ");
