@@ -147,14 +147,9 @@ def test_a_new_folder_is_read_while_it_is_served(
         assert len(client.get("/search?q=canoe").json()["hits"]) == 3
 
 
-def test_a_write_is_newer_than_a_file_that_is_being_read(
-    empty: Service,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It is kept until the file changes, as a write after the file was read is; this is told."""
-    (folder / "other.txt").write_text("A canoe.")
+@pytest.fixture
+def go(monkeypatch: pytest.MonkeyPatch) -> Semaphore:
+    """Files are read once this is released, each once."""
     go, read = Semaphore(0), folder_module.read_limited
 
     def read_later(stream: BufferedReader, file: Path) -> bytes:
@@ -162,6 +157,14 @@ def test_a_write_is_newer_than_a_file_that_is_being_read(
         return read(stream, file)
 
     monkeypatch.setattr(folder_module, "read_limited", read_later)
+    return go
+
+
+def test_a_write_is_newer_than_a_file_that_is_being_read(
+    empty: Service, folder: Path, go: Semaphore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is kept until the file changes, as a write after the file was read is; this is told."""
+    (folder / "other.txt").write_text("A canoe.")
     with TestClient(application(empty)) as client:
         new = [{"id": "other.txt", "text": "A kayak."}, {"id": "third", "text": "A raft."}]
         assert client.post("/documents", json={"documents": new}).json()["added"] == 2
@@ -181,6 +184,23 @@ def test_a_write_is_newer_than_a_file_that_is_being_read(
         while "canoe" not in contents(empty.searcher.directory)["other.txt"]["text"]:
             assert time.monotonic() < end
             time.sleep(0.02)
+
+
+def test_a_file_that_changes_after_a_write_is_newer(
+    empty: Service, folder: Path, go: Semaphore
+) -> None:
+    """It replaces what a request wrote during the same sync, before the file was read."""
+    (folder / "other.txt").write_text("A canoe.")
+    with TestClient(application(empty)) as client:
+        new = [{"id": "other.txt", "text": "A kayak."}]
+        assert client.post("/documents", json={"documents": new}).json()["added"] == 1
+        (folder / "other.txt").write_text("A long canoe.")
+        go.release(1000)
+        end = time.monotonic() + PATIENCE
+        while client.get("/about").json()["reading"] is not None:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert contents(empty.searcher.directory)["other.txt"]["text"] == "A long canoe."
 
 
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -55,6 +56,29 @@ def wait_for(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end, "the condition is still false"
         time.sleep(0.005)
+
+
+def test_the_end_of_long_work_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread ends with the process, as while a large file is read."""
+    begun, go = Event(), Event()
+
+    class LongWork(BackgroundThread):
+        def _work(self) -> float:
+            begun.set()
+            go.wait(20)
+            return 0.0
+
+    monkeypatch.setattr(background_thread, "STOP_SECONDS", 0.01)
+    work = LongWork("work", MEANING, print)
+    work.start()
+    assert begun.wait(20)
+    start = time.monotonic()
+    work.stop()
+    assert time.monotonic() - start < 10
+    assert work._thread.daemon
+    go.set()
+    work._thread.join(20)
+    assert not work._thread.is_alive()
 
 
 @pytest.mark.parametrize(

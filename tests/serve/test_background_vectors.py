@@ -8,6 +8,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -18,11 +19,13 @@ from birchbark.index.index import Index
 from birchbark.index.verify import find_damage
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline import missing_vectors
+from birchbark.pipeline.dense_engine import DenseEngine
 from birchbark.pipeline.missing_vectors import MissingVectors
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stored.precompute import VECTORS, precompute_vectors
 from birchbark.records import Document
+from birchbark.retrieve.hnsw import build_graphs
 from birchbark.score.load_scorer import load_scorer
 from birchbark.segment.sentences import sentences
 from birchbark.serve import background_thread, background_vectors
@@ -91,6 +94,28 @@ def test_an_idle_service_computes_vectors(searcher: Searcher) -> None:
     assert messages[1].startswith("computed vectors of 5 documents in ")
     assert len(messages) == 2
     assert find_damage(searcher.directory) == []
+
+
+def test_an_idle_service_builds_graphs(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches use them at once; others can change the index while they are built."""
+    pytest.importorskip("faiss")
+
+    def build(*arguments: Any) -> int:
+        with IndexWriter(searcher.directory):  # nothing holds its lock
+            pass
+        return build_graphs(*arguments, min_vectors=1)
+
+    monkeypatch.setattr(missing_vectors, "build_graphs", build)
+
+    def without_graph() -> int:
+        engine = searcher._last.get().for_rankers
+        return engine.vectors.without_graph if isinstance(engine, DenseEngine) else 1
+
+    vectors = background(searcher, [])
+    vectors.start_beside(lambda: 0)
+    wait_for(lambda: complete(searcher.directory))
+    wait_for(lambda: without_graph() == 0)
+    vectors.stop()
 
 
 def test_nothing_is_computed_while_a_request_is_active(searcher: Searcher) -> None:

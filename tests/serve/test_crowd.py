@@ -16,6 +16,7 @@ import pytest
 from served import client, index_directory
 from starlette.exceptions import HTTPException
 
+from birchbark.errors import ArtifactError
 from birchbark.pipeline.answers.answer import Answer, SearchStats
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.records import Document, Float32s, Ids
@@ -167,6 +168,22 @@ def test_an_exception_does_not_affect_other_searches(client: Any) -> None:
         assert answer.status_code == 500
         assert "secret" not in answer.text
         assert service.post("/search", json={"query": "birch"}).json()["exact"]
+
+
+def test_a_search_that_cannot_begin_leaves_its_slot(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only work in a thread would release it, and there is none."""
+
+    def fail(*args: Any, **settings: Any) -> None:
+        raise ArtifactError("the index cannot be opened")
+
+    service = client(Ranker(WordScorer()), Limits(max_concurrent=1), raises=False)
+    with monkeypatch.context() as patched:
+        patched.setattr("birchbark.serve.service.AnswerStream", fail)
+        assert service.post("/search", json={"query": "birch"}).status_code == 503
+    assert service.app.service.admission.active == 0
+    assert service.post("/search", json={"query": "birch"}).json()["exact"]
 
 
 def test_a_slot_is_held_as_long_as_its_search(client: Any) -> None:

@@ -24,6 +24,7 @@ from growth import FASTER_THAN_SQUARE, growth
 __all__ = ["client", "index_directory"]
 SEARCH = {"query": "birch"}
 BEARER = {"authorization": "Bearer s3cret"}
+SCRIPTS = sorted((Path(middleware.__file__).parent / "page").glob("*.js"))
 
 
 def test_a_key_is_required(client: Any) -> None:
@@ -146,6 +147,35 @@ def test_long_values_are_quoted_in_part(client: Any) -> None:
     said = client().post("/search", json={"query": "birch", "filters": filters})
     assert said.status_code == 422
     assert len(said.text) < 10_000
+
+
+@pytest.mark.parametrize("path", ["/search", "/mcp"])
+def test_a_body_that_comes_too_slowly(
+    client: Any, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """The answer says so, and ends the connection."""
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 0.05)
+    app: Any = client(agents=Agents(Response(), nullcontext)).app
+    pieces = [{"type": "http.request", "body": b"{", "more_body": True}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if pieces:
+            return pieces.pop()
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        **{"type": "http", "method": "POST", "path": path, "raw_path": path.encode()},
+        **{"query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1"},
+        "headers": [(b"content-type", b"application/json")],
+    }
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert Headers(raw=sent[0]["headers"])["connection"] == "close"
+    assert json.loads(sent[1]["body"])["message"] == "the body came too slowly"
 
 
 def test_all_bodies_together_have_a_limit(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,12 +411,11 @@ def test_the_page_loads_nothing_from_other_servers(client: Any) -> None:
         "/page/document_dialog.js",
         "/page/colours.css",
         "/page/attention.js",
+        "/page/attention.css",
     } <= seen
 
 
-@pytest.mark.parametrize(
-    "name", ["page.js", "hits.js", "document_dialog.js", "compare.js", "api.js", "dom.js"]
-)
+@pytest.mark.parametrize("name", [path.name for path in SCRIPTS])
 def test_scripts_never_write_html(client: Any, name: str) -> None:
     """No script writes HTML or evaluates text."""
     text = client().get(f"/page/{name}").text

@@ -75,11 +75,11 @@ def test_fewer_dimensions(client: TestClient, embedding: Path) -> None:
 def test_text_embeddings_inference(client: TestClient, embedding: Path) -> None:
     """One text or several, as texts or as queries."""
     scorer: Any = load_scorer(embedding)
-    for name, expected in (
-        ("document", vectors_of(embedding, TEXTS)),
-        ("query", np.stack([scorer.embed_query(text) for text in TEXTS])),
-    ):
-        found = client.post("/embed", json={"inputs": TEXTS, "prompt_name": name}).json()
+    queries = np.stack([scorer.embed_query(text) for text in TEXTS])
+    for name in ("query", "document", "passage", "corpus"):
+        expected = queries if name == "query" else vectors_of(embedding, TEXTS)
+        asked = {"inputs": TEXTS, "prompt_name": name, "truncate": None}
+        found = client.post("/embed", json=asked).json()
         assert np.array_equal(np.float32(found), expected)
     assert len(client.post("/embed", json={"inputs": "a birch"}).json()) == 1
     assert client.post("/embed", json={"inputs": "a", "normalize": False}).status_code == 422
@@ -87,9 +87,30 @@ def test_text_embeddings_inference(client: TestClient, embedding: Path) -> None:
         refused = client.post("/v1/embeddings", json={"input": wrong})
         assert refused.status_code == 422
         assert "expected a text, or a list of texts" in refused.json()["message"]
+        of_tokens = "check_embedding_ctx_length=False" in refused.json()["message"]
+        assert of_tokens == (wrong in ([1, 2], [[1]]))
     info = client.get("/info").json()
     assert "reranker" in info["model_type"]
     assert info["max_client_batch_size"] == 1_000
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("fp32", "float32"), ("int8", "int8"), (None, "float32")]
+)
+def test_info_names_the_model_and_its_precision(
+    tmp_path: Path, embedding: Path, precision: str | None, dtype: str
+) -> None:
+    """The name is the one that answers have; without a ranker it is that of the embedding."""
+    index = build_index(None, tmp_path / "index")
+    bert = write_bert(tmp_path / "tiny", labels=1)
+    rankers = [Ranker(load_scorer(bert, precision=precision))] if precision else ()
+    service = Service(Searcher(index.directory, rankers), str(embedding))
+    with TestClient(application(service, models_only=True)) as made:
+        info = made.get("/info").json()
+    assert (info["model_id"], info["model_dtype"]) == (
+        "tiny" if precision else embedding.name,
+        dtype,
+    )
 
 
 def test_long_texts_are_refused_or_truncated(client: TestClient, embedding: Path) -> None:
@@ -158,6 +179,7 @@ def test_models_only_as_a_process(tmp_path: Path) -> None:
         (("--models-only", "notes"), "--models-only serves no index"),
         (("--models-only", "--writable"), "--writable has no effect with --models-only"),
         (("--models-only", "--filter", "a=b"), "--filter has no effect with --models-only"),
+        (("--models-only", "--set", "first_stage.k1=2"), "--set first_stage.k1 has no effect"),
     ],
 )
 def test_an_index_or_models_only(words: tuple[str, ...], told: str) -> None:

@@ -15,6 +15,7 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.folder_index import build_folder_index, sync_folder
 from birchbark.serve.app import application
+from birchbark.serve.original_files import OriginalFile, send_file
 from birchbark.serve.service import Service
 from conftest import WordScorer
 
@@ -158,6 +159,18 @@ def test_parts_of_a_file_can_be_had(folder: Path, service: TestClient) -> None:
     assert (part.status_code, part.content) == (206, b"birch")
     assert service.get("/files/sub/code.py", headers={"range": "bytes=99-"}).status_code == 416
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_no_more_is_sent_of_a_file_than_was_announced(tmp_path: Path) -> None:
+    """A log may grow while it is sent."""
+    path = tmp_path / "log.txt"
+    path.write_bytes(b"birch " * 20_000)
+    response = send_file(OriginalFile(path.name, path.open("rb")))
+    with path.open("ab") as log:
+        log.write(b"moss " * 100_000)
+    sent = TestClient(response).get("/")
+    assert sent.headers["content-length"] == "120000"
+    assert sent.content == b"birch " * 20_000
 
 
 def test_links_carry_the_key_as_a_password(service: TestClient) -> None:

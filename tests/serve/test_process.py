@@ -21,7 +21,8 @@ from click.testing import CliRunner
 from served import running, send
 
 from birchbark.cli import group
-from birchbark.errors import BirchbarkError
+from birchbark.cli.serve import _read_key
+from birchbark.errors import BirchbarkError, InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
 from conftest import DOCUMENTS, WordScorer, write_bert
@@ -171,6 +172,17 @@ def test_idle_connections_are_closed(tmp_path: Path, bert: Path) -> None:
         assert ask(port, "POST", "/search", {"query": "birch"})[0] == 200
 
 
+def test_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read as that of a file is: white space around it is no part of it."""
+    monkeypatch.setenv("BIRCHBARK_API_KEY", " s3cret\n")
+    assert _read_key(None) == "s3cret"
+    monkeypatch.setenv("BIRCHBARK_API_KEY", "\n")
+    assert _read_key(None) is None
+    monkeypatch.setenv("BIRCHBARK_API_KEY", "two words")
+    with pytest.raises(InputError, match="BIRCHBARK_API_KEY: a key must be a single word"):
+        _read_key(None)
+
+
 def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are raised before the service listens."""
     monkeypatch.chdir(tmp_path)
@@ -190,6 +202,9 @@ def test_start_errors(tmp_path: Path, bert: Path, monkeypatch: pytest.MonkeyPatc
         (("index", "--key-file", "odd.key"), "odd.key: a key must be a single word"),
         (("index", "--key-file", "latin.key"), "latin.key: a key must be a single word"),
         (("index", "--host", "0.0.0.0", "--writable"), "could change documents"),
+        (("index", "--insecure"), "--insecure has no effect without --writable"),
+        (("index", "--allowed-host", "a.example:8000"), "expected HOST, without port or scheme"),
+        (("index", "--allowed-host", "https://a.example"), "HOST, without port or scheme"),
         (("index", "--budget", "1m"), "not a time"),
         (("index", "--budget", "1h"), "not a time"),
         (("index", "--budget", "0s"), "a time of 0"),

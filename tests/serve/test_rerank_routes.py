@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from served import client, index_directory
 
 from birchbark.pipeline.rank_texts import rank
+from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.score.load_scorer import load_scorer
 from birchbark.serve.admission import BusyError
 from birchbark.serve.limits import Limits
 from birchbark.serve.service import Service
-from conftest import WordScorer
+from conftest import WordScorer, write_bert
 
 __all__ = ["client", "index_directory"]
 TEXTS = ["iron", "bees dance", "a birch", "the bees"]
@@ -30,7 +33,7 @@ def test_cohere_and_jina(client: Any, path: str) -> None:
     assert answer["meta"]["api_version"]["version"] == path[2]
     objects = [{"text": text, "id": n} for n, text in enumerate(TEXTS)]
     more = {"top_n": 2, "return_documents": True, "max_tokens_per_doc": 4096, "priority": 0}
-    more |= {"rank_fields": ["text"]}
+    more |= {"rank_fields": ["text"], "max_chunks_per_doc": 10}
     two = service.post(path, json={**ask, "documents": objects, **more}).json()["results"]
     assert [r["index"] for r in two] == [index for index, _ in EXPECTED[:2]]
     assert two[0]["document"] == {"text": "bees dance"}
@@ -44,6 +47,9 @@ def test_text_embeddings_inference(client: Any) -> None:
     assert [(r["index"], r["score"]) for r in service.post("/rerank", json=ask).json()] == EXPECTED
     with_text = service.post("/rerank", json={**ask, "return_text": True, "truncate": True}).json()
     assert [r["text"] for r in with_text] == [TEXTS[index] for index, _ in EXPECTED]
+    untruncated = service.post("/rerank", json={**ask, "truncate": None})
+    assert "X-Truncated-Tokens" not in untruncated.headers
+    assert [(r["index"], r["score"]) for r in untruncated.json()] == EXPECTED
     for ignored in ({"top_n": 1}, {"truncation_direction": "Left"}):
         assert service.post("/rerank", json={**ask, **ignored}).status_code == 422
 
@@ -68,6 +74,20 @@ def test_truncated_texts(client: Any) -> None:
         assert answer.headers["X-Truncated-Tokens"] == "2"
     assert scores[True] == {texts[0]: 0.0, texts[1]: 0.5}
     assert scores[False] == {texts[0]: pytest.approx(2 / 3), texts[1]: 0.5}
+
+
+def test_a_query_is_cut_before_texts_are(client: Any, tmp_path: Path) -> None:
+    """What `query_tokens` leaves out takes no room from truncated texts, nor is it refused."""
+    bert = load_scorer(write_bert(tmp_path / "tiny", labels=1, positions=32))
+    service = client(Ranker(bert, query_tokens=4))
+    answers = [
+        service.post("/rerank", json={"query": query, "texts": ["bee " * 40], "truncate": True})
+        for query in ("bee " * 4, "bee " * 40)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+    left_out = [answer.headers["X-Truncated-Tokens"] for answer in answers]
+    assert left_out == [str(40 - bert.token_budget("bee " * 4))] * 2
 
 
 def test_texts_are_not_cut_when_nobody_waits(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

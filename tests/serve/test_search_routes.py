@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -24,6 +25,7 @@ from birchbark.pipeline.load_rankers import with_score_caches
 from birchbark.pipeline.search import search
 from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
+from birchbark.pipeline.snapshot import LastSnapshot, Snapshot
 from birchbark.pipeline.stored.precompute import precompute_vectors
 from birchbark.records import Document, Float32s, Ids
 from birchbark.retrieve.engine import IndexEngine
@@ -60,6 +62,31 @@ def events(text: str) -> list[tuple[str, Any]]:
         if "event" in lines:
             parsed.append((lines["event"], json.loads(lines["data"])))
     return parsed
+
+
+def test_the_index_is_opened_in_threads(
+    index_directory: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All other requests would wait while the event loop opens it, and perhaps loads a model."""
+    get, in_loop = LastSnapshot.get, list[bool]()
+
+    def watch(last: LastSnapshot) -> Snapshot:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            in_loop.append(False)
+        else:
+            in_loop.append(True)
+        return get(last)
+
+    service = client()
+    monkeypatch.setattr(LastSnapshot, "get", watch)
+    paths = ("/search?q=birch", "/search?q=birch&by=embedding", "/facets?query=birch")
+    for path in (*paths, "/spelling?query=birch", "/documents/canoe?query=birch", "/about"):
+        assert service.get(path).status_code == 200
+    assert service.post("/search/stream", json={"query": "birch"}).status_code == 200
+    assert in_loop
+    assert not any(in_loop)
 
 
 def test_hits_are_those_of_the_library(index_directory: Path, client: Any) -> None:
@@ -276,6 +303,19 @@ def test_documents_are_added_and_deleted(index_directory: Path, client: Any) -> 
     head = {"content-type": "application/json"}
     assert service.post("/documents", content=half, headers=head).status_code == 422
     assert len(Index(index_directory)) == before
+
+
+def test_a_document_tells_the_query_that_was_read(client: Any) -> None:
+    """It has no operators, unless the query is taken literally."""
+    service = client()
+    for query, literal, read in (
+        ('birch -iron kind:water "birch bark"', False, "birch birch bark"),
+        ("birch -iron", True, "birch -iron"),
+    ):
+        given = {"query": query, "literal": literal}
+        answer = service.get("/documents/canoe", params=given).json()
+        assert answer["read_query"] == read
+    assert service.get("/documents/canoe").json()["read_query"] is None
 
 
 def test_attention(client: Any) -> None:

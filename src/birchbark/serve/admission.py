@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, Future
+from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 from birchbark.errors import BirchbarkError
 from birchbark.serve.limits import Limits
 
+T = TypeVar("T")
 RETRY_AFTER = 1  # seconds
 SMOOTHING = 0.2  # weight of the latest scoring time in the moving average
 
@@ -56,6 +61,22 @@ class AdmissionControl:
         active = self.active - len(self._abandoned)
         return seconds * min(1.0, self._max_concurrent / max(1, active))
 
+    @asynccontextmanager
+    async def slot(self, max_wait: float | None) -> AsyncIterator[Slot]:
+        """Admit a request, for which nobody waits after the block.
+
+        Its slot is released when the work that it was given ends, or after the block if it was
+        given none. max_wait: see `acquire`, whose errors are raised.
+        """
+        slot = await self.acquire(max_wait)
+        try:
+            yield slot
+        finally:
+            if slot.has_work:
+                self._abandon(slot)
+            else:
+                slot.release()
+
     async def acquire(self, max_wait: float | None) -> Slot:
         """Admit a request; the caller must release its slot by `Slot.release`.
 
@@ -97,7 +118,7 @@ class AdmissionControl:
         finally:
             self._waiting -= 1
 
-    def abandon(self, slot: Slot) -> None:
+    def _abandon(self, slot: Slot) -> None:
         """Note that nobody waits for a request; its slot may have been released."""
         if slot in self._scoring:
             self._abandoned.add(slot)
@@ -118,16 +139,26 @@ class Slot:
 
     may_score: whether the request may score with BERT. exclusive: false if another request was
     permitted to score at the same time. start: the time of admission on the monotonic clock.
+    has_work: whether it was given work, which releases it.
     """
 
     def __init__(self, admission: AdmissionControl, may_score: bool) -> None:
         self._admission, self.may_score = admission, may_score
-        self.exclusive = True
+        self.exclusive, self.has_work = True, False
         self.start = time.monotonic()
 
-    def abandon(self) -> None:
-        """Note that nobody waits for the request, whose work will end before the next batch."""
-        self._admission.abandon(self)
+    def submit(self, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Run `work` in a thread; release the slot when it ends, even if nothing awaits it."""
+        loop = asyncio.get_running_loop()
+        running = pool.submit(work)
+        self.has_work = True
+
+        def release(running: Future[T]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self.release)
+
+        running.add_done_callback(release)
+        return asyncio.wrap_future(running)
 
     def release(self) -> None:
         """Release the slot; call this once, after all work for the request has ended."""

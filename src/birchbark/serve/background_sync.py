@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
+from birchbark.collection.files.folder_state import FolderState
 from birchbark.index.index import Index
 from birchbark.pipeline.upkeep.folder_index import (
     Change,
@@ -41,7 +42,7 @@ class BackgroundSync(BackgroundThread):
         self._index, self._folders = index, folders
         self._change: Change
         self.reading: int | None = 0
-        self._newer, self._newer_lock = set[str](), Lock()  # ids that requests have changed
+        self._written, self._written_lock = dict[str, int](), Lock()  # id → when, by a request
         self._retry_when = time.monotonic() + RETRY_SECONDS
         self._told: set[str] = set()
         self._has_ended_early = True  # the last sync, perhaps, which another process may have begun
@@ -51,17 +52,29 @@ class BackgroundSync(BackgroundThread):
         self._change = change
         self.start()
 
-    def note_newer(self, doc_ids: Iterable[str]) -> None:
-        """Note that a request has changed these documents, in case their files are being read."""
-        with self._newer_lock:
+    def note_written(self, doc_ids: Iterable[str], when: int) -> None:
+        """Note that a request has changed these documents, in case their files are being read.
+
+        when: when it began to, in nanoseconds since 1970.
+        """
+        with self._written_lock:
             if self.reading is not None:
-                self._newer.update(doc_ids)
+                self._written.update(dict.fromkeys(doc_ids, when))
 
     def without_newer(self, changes: Changes) -> Changes:
-        """Leave out, and report, documents that a request has changed since reading began."""
+        """Leave out, and report, documents that a request has changed since reading began.
+
+        Those whose files have changed still later stay.
+        """
+        if not self._written or not changes.origin:
+            return changes
+        state = FolderState.from_json(changes.origin.text)
+        paths = state.paths
+        changed = {d: state.files[paths[d]].changed for d in self._written if d in paths}
+        newer = {d for d, when in self._written.items() if changed.get(d, 0) < when}
         read = list(changes.documents)
-        documents = [document for document in read if document.doc_id not in self._newer]
-        delete = [doc_id for doc_id in changes.delete if doc_id not in self._newer]
+        documents = [document for document in read if document.doc_id not in newer]
+        delete = [doc_id for doc_id in changes.delete if doc_id not in newer]
         if kept := len(read) - len(documents):
             self._report(f"{plural(kept, 'document')} kept as written by requests, not as in files")
         return Changes(documents, delete, changes.origin)
@@ -79,9 +92,9 @@ class BackgroundSync(BackgroundThread):
                 seconds = seconds if self._sync() else time.monotonic() - start
                 self._has_ended_early = False
         finally:
-            with self._newer_lock:
+            with self._written_lock:
                 self.reading = None
-                self._newer.clear()
+                self._written.clear()
         return max(WATCH_SECONDS, WATCH_SHARE * seconds)
 
     def _sync(self) -> bool:

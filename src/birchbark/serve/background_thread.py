@@ -12,6 +12,7 @@ from birchbark.errors import BirchbarkError
 
 LOG = logging.getLogger("birchbark.serve")
 MAX_RETRY_SECONDS = 60.0
+STOP_SECONDS = 2.0  # about as long as programs that run an agent's server wait for its end
 REPORTED_FAILURES = 3  # in succession; fewer are normal while another process writes
 
 
@@ -42,10 +43,14 @@ class BackgroundThread(ABC):
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, which drops work that it has not stored, and wait for its end."""
+        """End the thread, which drops work that it has not stored, and wait for its end.
+
+        It is not waited for longer than STOP_SECONDS, such as while a file is read that takes
+        minutes: it then ends with the process.
+        """
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     @abstractmethod
     def _work(self) -> float:

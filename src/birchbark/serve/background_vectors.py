@@ -57,7 +57,7 @@ class BackgroundVectors(BackgroundThread):
         return WATCH_SECONDS
 
     def _fill(self) -> None:
-        """Compute the vectors of all documents that lack them."""
+        """Compute the vectors of all documents that lack them, and then the graphs."""
         while missing := self._count():
             if self._start is None:
                 self._start = time.monotonic()
@@ -69,6 +69,7 @@ class BackgroundVectors(BackgroundThread):
             documents, seconds = plural(self._computed, "document"), time.monotonic() - self._start
             self._report(f"computed vectors of {documents} in {seconds:,.0f} s")
         self._start, self._computed = None, 0
+        self._vectors.build_graphs(self._wait_until_idle)
 
     def _count(self) -> int:
         """Return how many documents lack vectors that can be computed."""

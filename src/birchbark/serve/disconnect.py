@@ -25,6 +25,7 @@ async def cancel_on_disconnect(request: Request, work: Coroutine[Any, Any, T]) -
         await asyncio.wait((working, disconnecting), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
+        disconnecting.result()  # raises if the request has a body that does not arrive
         raise HTTPException(CLIENT_CLOSED_REQUEST, "the client disconnected")
     finally:
         working.cancel()

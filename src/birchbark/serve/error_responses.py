@@ -24,7 +24,7 @@ from birchbark.serve.background_thread import LOG
 from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
 from birchbark.show.printable import printable
 
-ERROR_STATUSES = (400, 401, 403, 404, 408, 413, 421, 422, 503, 507)
+ERROR_STATUSES = (400, 401, 403, 404, 405, 408, 413, 421, 422, 500, 503, 507)
 MAX_FAULTS = 5  # listed per request
 MOST_FOUND = 1_000  # characters of what a request had instead
 UNREADABLE = "There was an error parsing the body"  # as FastAPI says it

@@ -71,20 +71,20 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         start = time.monotonic()
-        status, body_complete, timed_out, received = 500, False, False, 0
+        status, body_complete, received = 500, False, 0
         held: Message | None = None  # the head of an answer, until the size of its body shows
         refused = False
 
         async def receive_within_limits() -> Message:
-            nonlocal body_complete, timed_out, received
+            nonlocal body_complete, received
             if body_complete:
                 return await receive()  # waits until the client disconnects
             remaining = max(0.0, start + BODY_SECONDS - time.monotonic())
             try:
                 message = await asyncio.wait_for(receive(), remaining)
             except TimeoutError:
-                timed_out = True
-                return {"type": "http.disconnect"}
+                told, head = "the body came too slowly", {"connection": "close"}
+                raise HTTPException(408, told, head) from None
             body_complete = message["type"] != "http.request" or not message.get("more_body")
             before, received = received, received + len(message.get("body", b""))
             self._large_bodies += _beyond_small(received) - _beyond_small(before)
@@ -97,9 +97,6 @@ class ServiceMiddleware:
             nonlocal status, held
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                if timed_out:  # replaces the answer to the incomplete body
-                    message["status"] = 408
-                    headers["connection"] = "close"
                 status = message["status"]
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
@@ -154,7 +151,7 @@ class ServiceMiddleware:
     def _rejection(self, scope: Scope) -> ASGIApp | None:
         """Return the error response to a rejected request; None if the request is accepted."""
         headers = Headers(scope=scope)
-        if self._hosts and not self._is_known(_host(headers.get("host", ""))):
+        if self._hosts and not self._is_known(host_name(headers.get("host", ""))):
             return error_response(
                 421,
                 "the service does not accept this host name",
@@ -227,7 +224,7 @@ def _password(credentials: bytes) -> bytes:
         return b""
 
 
-def _host(header: str) -> str:
+def host_name(header: str) -> str:
     """Return the host name in a Host header, without the port; empty if it is malformed."""
     found = _HOST.fullmatch(header)
     return found[1].lower() if found else ""

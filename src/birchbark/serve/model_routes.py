@@ -8,11 +8,19 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from birchbark._version import __version__
+from birchbark.score.precision import Precision
 from birchbark.serve.bounded_json import BoundedRoute
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.limits import MAX_TEXTS
 from birchbark.serve.schemas import AttentionRequest, EmbeddingsRequest, TeiEmbedRequest
 from birchbark.serve.service import Service
+
+DTYPES = {  # as text-embeddings-inference calls them
+    Precision.FP32: "float32",
+    Precision.INT8: "int8",
+    Precision.BF16: "bfloat16",
+    Precision.FP16: "float16",
+}
 
 
 def model_routes(service: Service) -> APIRouter:
@@ -46,7 +54,7 @@ def model_routes(service: Service) -> APIRouter:
             body.texts,
             dimensions=body.dimensions,
             queries=body.prompt_name == "query",
-            truncate=body.truncate,
+            truncate=bool(body.truncate),
         )
         embedded = await cancel_on_disconnect(request, work)
         if body.truncate:
@@ -56,10 +64,11 @@ def model_routes(service: Service) -> APIRouter:
 
     @routes.get("/info", summary="Compatible with text-embeddings-inference")
     async def info() -> dict[str, Any]:
+        name, precision = service.model_and_precision
         labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
         return {
-            "model_id": service.model or service.embedding_model,
-            "model_dtype": "float32",
+            "model_id": name,
+            "model_dtype": DTYPES[precision],
             "model_type": {"reranker": labels} if service.model else {"embedding": {}},
             "max_concurrent_requests": service.limits.max_requests,
             "max_client_batch_size": MAX_TEXTS,

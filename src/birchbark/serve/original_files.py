@@ -10,8 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from birchbark.collection.file_readers.file import File
 from birchbark.collection.file_readers.file_types import HTML, file_type
@@ -102,15 +103,26 @@ class OriginalFiles:
 
 
 class _OpenedFileResponse(FileResponse):
-    """Sends an open file, and closes it."""
+    """Sends an open file, and closes it. What it grows by meanwhile is not sent."""
 
     def __init__(self, opened: BufferedReader, **options: Any) -> None:
         self._opened, handle = opened, opened.fileno()
         super().__init__(f"/dev/fd/{handle}", stat_result=os.fstat(handle), **options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        left = 0
+
+        async def send_announced(message: Message) -> None:
+            nonlocal left
+            if message["type"] == "http.response.start":
+                left = int(Headers(raw=message["headers"])["content-length"])
+            else:
+                message["body"] = message["body"][:left]
+                left -= len(message["body"])
+            await send(message)
+
         with self._opened:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_announced)
 
 
 def send_file(file: OriginalFile) -> FileResponse:

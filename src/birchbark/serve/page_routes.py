@@ -21,7 +21,7 @@ from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.render_document import DocumentRenderer
 from birchbark.serve.search_routes import DocId
 from birchbark.serve.service import NotFoundError, Service
-from birchbark.show.attention_page import attention_script
+from birchbark.show.attention_page import attention_file
 from birchbark.show.draw_plot import colours
 
 T = TypeVar("T")
@@ -89,11 +89,9 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
         aggregation = first.aggregation if first and first.scorer.width == 1 else None
         return {
             **await cancel_on_disconnect(request, service.run_quick(describe)),
-            "first_stage": service.searcher.first_stage_name,
             "model": service.model,
             "kinds": list(dict.fromkeys(ranker.scorer.kind for ranker in rankers)),
             "unit": first.unit if first else None,
-            "unread_fields": service.searcher.index.unread_fields,
             "embedding": first.embedding.name if first and first.embedding else None,
             "embedding_model": service.embedding_model if rankers else None,
             "stages": len(rankers),
@@ -105,7 +103,6 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
             else None,
             "failing": service.failing,
             "reading": service.reading,
-            "budget_ms": 1000 * service.limits.budget,
             "reports": reports is not None,
         }
 
@@ -154,8 +151,11 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
 
 @cache
 def _page_files() -> dict[str, str]:
-    shown = {"colours.css": colours(), "attention.js": attention_script()}
-    return {**page_files(__package__), **shown}
+    drawing = {
+        "attention.js": attention_file("js"),
+        "attention.css": attention_file("css"),
+    }
+    return {**page_files(__package__), "colours.css": colours(), **drawing}
 
 
 @cache
@@ -175,6 +175,8 @@ def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[
     return {
         "name": searcher.directory.resolve().name.removesuffix(".index"),
         "documents": len(index),
+        "first_stage": searcher.first_stage_name,
+        "unread_fields": index.unread_fields,
         "changed": index.changed.isoformat(),
         "examples": examples,
         "files": service.files.exist,

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from birchbark.process_limits import limit_memory, limit_time
+from birchbark.process_limits import given_limits, limit_memory, limit_time
 
 
 def render(document: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def render(document: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Render the document within the limits of the command line."""
-    memory, seconds = map(int, sys.argv[1:])
+    memory, seconds = given_limits()
     limit_memory(memory)
     limit_time(seconds)
     sys.stdout.write(json.dumps(render(json.load(sys.stdin))))

@@ -38,18 +38,28 @@ TruncationDirection = Annotated[
 ]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Sort = Annotated[str, StringConstraints(pattern=r"^-?.+$", max_length=200)]
-SORT = (
-    "Field whose order the best hits are returned in, - in front of it for descending order: "
-    "-modified for the newest first. Null: the best first."
-)
-RankedBy = Literal["bert", "embedding", "first_stage", "nearest"]
-RANKED_BY = (
-    "How hits are ranked: by BERT, mixed with the first stage; by an embedding model alone, over "
-    "the same candidates; by the first stage alone; or by the embedding's stored vectors, over all "
-    "documents."
-)
+Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="Number of hits to return.")]
+RankedBy = Annotated[
+    Literal["bert", "embedding", "first_stage", "nearest"],
+    Field(
+        description="How hits are ranked: by BERT, mixed with the first stage; by an embedding "
+        "model alone, over the same candidates; by the first stage alone; or by the embedding's "
+        "stored vectors, over all documents."
+    ),
+]
+Budget = Annotated[
+    float | None,
+    Field(gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."),
+]
+Sort = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^-?.+$", max_length=200)] | None,
+    Field(
+        description="Field whose order the best hits are returned in, - in front of it for "
+        "descending order: -modified for the newest first. Null: the best first."
+    ),
+]
 LITERAL = 'Whether nothing in the query is an operator, as for "-Wall".'
+Literally = Annotated[bool, Field(description=LITERAL)]
 MAX_FILTERS = 20
 MOST_FIELDS = 1_000  # of an object in a request, such as its filters
 ID_SCHEMA = {
@@ -108,11 +118,8 @@ class SearchRequest(StrictRequest):
         "field:value, -field:value, before:2024-05, after:2024-05-01.",
         examples=["how long do I have to return a parcel"],
     )
-    top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
-    by: RankedBy = Field(
-        "bert",
-        description=RANKED_BY,
-    )
+    top: Count = defaults.TOP
+    by: RankedBy = "bert"
     depth: int | None = Field(
         None, ge=1, le=MAX_DEPTH, description="Number of candidates to re-rank."
     )
@@ -126,35 +133,31 @@ class SearchRequest(StrictRequest):
         description="Weights of a document's best segments, in descending order of their scores.",
         examples=[[1, 0.5, 0.25]],
     )
-    budget_ms: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."
-    )
+    budget_ms: Budget = None
     filters: dict[str, LimitedText] = Field(
         default_factory=dict,
         description="Filters of fields that all hits must meet: a value; docs/* for all that begin "
         "with docs/; pdf|html for any of several; 2024-03..2024-05 for a range; !code for all but "
         "code.",
     )
-    sort: Sort | None = Field(None, description=SORT)
-    literal: bool = Field(False, description=LITERAL)
+    sort: Sort = None
+    literal: Literally = False
 
 
 class SearchParameters(StrictRequest):
     """A search as a URL. Missing parameters default to the service's settings."""
 
     q: QueryText = Field(description="The query.")
-    top: int = Field(defaults.TOP, ge=1, le=MAX_HITS, description="Number of hits to return.")
-    by: RankedBy = Field("bert", description=RANKED_BY)
-    budget_ms: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="Milliseconds that the search may take."
-    )
+    top: Count = defaults.TOP
+    by: RankedBy = "bert"
+    budget_ms: Budget = None
     filter: list[LimitedText] = Field(
         default_factory=list,
         max_length=MAX_FILTERS,
         description="FIELD=FILTER that all hits must meet; repeat for several fields.",
     )
-    sort: Sort | None = Field(None, description=SORT)
-    literal: bool = Field(False, description=LITERAL)
+    sort: Sort = None
+    literal: Literally = False
 
     def as_request(self) -> SearchRequest:
         """Return the same search as a request; InputError for a malformed filter."""
@@ -362,6 +365,9 @@ class DocumentResponse(BaseModel):
         description="The scored segments, in the order of the document; of a long document, the "
         "256 that contain most of the query's terms.",
     )
+    read_query: str | None = Field(
+        None, description="What the model has read of the query: its words, without operators."
+    )
     segment_count: int | None = Field(
         None, description="Number of segments from which these were chosen."
     )
@@ -403,8 +409,8 @@ class WriteResponse(BaseModel):
 class RerankRequest(StrictRequest):
     """A request from Cohere's or Jina's clients.
 
-    Of their fields, `priority` has no meaning here; of documents that are objects, only `text` is
-    read.
+    Of their fields, `priority` and `max_chunks_per_doc` have no meaning here; of documents that are
+    objects, only `text` is read.
     """
 
     query: QueryText
@@ -413,6 +419,7 @@ class RerankRequest(StrictRequest):
     top_n: int | None = Field(None, ge=1)
     return_documents: bool = False
     priority: int | None = None
+    max_chunks_per_doc: int | None = None
     rank_fields: list[Literal["text"]] | None = Field(None, max_length=1)
     max_tokens_per_doc: int | None = Field(
         None,
@@ -454,7 +461,7 @@ class TeiRequest(StrictRequest):
         False,
         description="Also return the most relevant sentences of each text (not part of TEI's API)",
     )
-    truncate: bool = Field(
+    truncate: bool | None = Field(
         False,
         description="Read only the beginning of texts that are longer than the model's input; the "
         "header X-Truncated-Tokens counts what is not read. By default long texts are split.",
@@ -486,6 +493,12 @@ class EmbeddingsRequest(StrictRequest):
     @classmethod
     def _check_texts(cls, given: Any) -> Any:
         texts = given if isinstance(given, list) else [given]
+        if any(isinstance(text, int | list) for text in texts):
+            raise ValueError(
+                "expected a text, or a list of texts; tokens are not accepted, of which clients "
+                "such as LangChain's OpenAIEmbeddings make lists unless they have the option "
+                "check_embedding_ctx_length=False"
+            )
         if not texts or not all(isinstance(text, str) for text in texts):
             raise ValueError("expected a text, or a list of texts that is not empty")
         return given
@@ -501,10 +514,12 @@ class TeiEmbedRequest(StrictRequest):
 
     inputs: LimitedText | Texts
     normalize: Literal[True] = Field(True, description="Vectors always have length 1.")
-    prompt_name: Literal["query", "document"] | None = Field(
-        None, description="Whether the texts are queries, which some models read after a prompt."
+    prompt_name: Literal["query", "document", "passage", "corpus"] | None = Field(
+        None,
+        description="Whether the texts are queries, which some models read after a prompt. The "
+        "other names all stand for the model's prompt for documents.",
     )
-    truncate: bool = Field(
+    truncate: bool | None = Field(
         False,
         description="Read only the beginning of texts that are longer than the model's input; the "
         "header X-Truncated-Tokens counts what is not read. By default they are refused.",

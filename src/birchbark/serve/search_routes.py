@@ -112,9 +112,10 @@ def search_routes(service: Service) -> APIRouter:
 
         The values of a field are counted without the filter of this field.
         """
-        filters, parsed = parse_filters(filter), service.searcher.parse(query, literal=literal)
+        filters = parse_filters(filter)
 
         def count(seconds: float, on_step: Callable[[], None]) -> list[Facet]:
+            parsed = service.searcher.parse(query, literal=literal)
             return service.searcher.facets(parsed, filters, seconds, on_batch=on_step)
 
         found = await cancel_on_disconnect(request, service.run_quick(count))
@@ -125,9 +126,9 @@ def search_routes(service: Service) -> APIRouter:
         query: RequiredQuery, request: Request, literal: Literal = False
     ) -> SpellingResponse:
         """Return the query without its likely misspellings."""
-        parsed = service.searcher.parse(query, literal=literal)
 
         def correct(seconds: float, on_step: Callable[[], None]) -> str | None:
+            parsed = service.searcher.parse(query, literal=literal)
             return service.searcher.correct(parsed, seconds, on_batch=on_step)
 
         correction = await cancel_on_disconnect(request, service.run_quick(correct))

@@ -84,10 +84,11 @@ def serialize_document(
     document: Document,
     segments: Sequence[Evidence] | None = None,
     stats: SearchStats | None = None,
+    read_query: str | None = None,
 ) -> DocumentResponse:
     """Convert a document, with its segments (if any) in document order and without context.
 
-    stats: how much of it was scored.
+    stats: how much of it was scored. read_query: for which query, as the model reads it.
     """
     ordered = None if segments is None else sorted(segments, key=lambda e: e.segment.start)
     places = Places(document)
@@ -99,6 +100,7 @@ def serialize_document(
         segments=None
         if ordered is None
         else [EvidenceResponse(**evidence_fields(places, e, 0)) for e in ordered],
+        read_query=read_query,
         segment_count=stats.segments if stats else None,
         unsplit_characters=stats.unsplit_characters if stats else None,
     )

@@ -25,7 +25,7 @@ from birchbark.systems import most_open_files
 
 SWITCH_SECONDS = 0.0005  # between threads; with the usual 0.005 writes starve beside many searches
 HEAD_SECONDS = 10.0  # maximum time to receive the head of a request
-HEAD_BYTES = 1 << 14  # of a request that is not complete
+HEAD_BYTES = 1 << 15  # of a request that is not complete; the longest query has up to 24,000
 HEAD_LINES = 256  # of a request
 _HEAD_END = re.compile(rb"\n\r?\n")
 FREE_PIECES, MEAN_PIECE = 1_000, 256  # of a body: chunks, or what a packet brings; bytes

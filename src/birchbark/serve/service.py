@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
@@ -23,8 +24,10 @@ from birchbark.pipeline.searcher import Searcher
 from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.upkeep.update_index import AddedDocuments, Changes
 from birchbark.records import Document
+from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.score.attention import AttentionModel
 from birchbark.score.bert_scorer import BertScorer
+from birchbark.score.precision import Precision
 from birchbark.score.token_limits import cut_text
 from birchbark.score_cache.cached_scorer import uncached
 from birchbark.serve.admission import AdmissionControl, BusyError, Slot
@@ -157,6 +160,21 @@ class Service:
         """The name of the first ranker's model."""
         return self.searcher.rankers[0].scorer.name if self.searcher.rankers else None
 
+    @property
+    def model_and_precision(self) -> tuple[str | None, Precision]:
+        """The name alone of that model, or of the embedding if there is none, and its arithmetic.
+
+        The name of a scorer also says what kind it is.
+        """
+        if not self.model:
+            name = self.embedding_model
+            return Path(name).name if name else None, Precision.FP32
+        scorer = self._first_scorer
+        name = scorer.checkpoint.name if isinstance(scorer, BertScorer) else self.model
+        others = (p for p in Precision if p.suffix and name.endswith(p.suffix))
+        precision = next(others, Precision.FP32)
+        return name.removesuffix(precision.suffix), precision
+
     def check(self) -> None:
         """Raise BusyError or ArtifactError if a search would not be answered."""
         self.admission.check()
@@ -192,33 +210,39 @@ class Service:
 
         intermediate: if false, yield only the final answer.
         """
-        self._check_documents()
+        self.admission.check()  # before it waits for a thread
         start = time.monotonic()
         budget = self.limits.budget if request.budget_ms is None else request.budget_ms / 1000
         budget = min(budget, self.limits.max_time)
-        rankers = choose_rankers(self.searcher, self.embedding_model, request)
-        query = self.searcher.parse(request.query, literal=request.literal)
+        rankers, query, keywords = await asyncio.to_thread(self._prepare, request)
         with Span("search") as span:
-            slot = await self.admission.acquire(
-                None if rankers is None else MAX_WAIT_SHARE * budget
-            )
-            span.note(budget_seconds=budget, wait_seconds=time.monotonic() - start)
-            keywords = self.searcher.index.keywords
-            stream = AnswerStream(
-                query, start, sort=request.sort, keywords=keywords, intermediate=intermediate
-            )
-            search = partial(self._search, request, stream, rankers, slot, start, budget)
-            pool = self._scoring_pool if slot.may_score else self._quick_pool
-            running = self._submit(slot, pool, partial(stream.run, search))
             answer = None
-            try:
+            max_wait = None if rankers is None else MAX_WAIT_SHARE * budget
+            async with self.admission.slot(max_wait) as slot:
+                span.note(budget_seconds=budget, wait_seconds=time.monotonic() - start)
+                stream = AnswerStream(
+                    query, start, sort=request.sort, keywords=keywords, intermediate=intermediate
+                )
+                search = partial(self._search, request, stream, rankers, slot, start, budget)
+                pool = self._scoring_pool if slot.may_score else self._quick_pool
+                running = slot.submit(pool, partial(stream.run, search))
                 async for answer in stream.answers(running):
                     yield answer
-            finally:
-                slot.abandon()
             if answer:
                 self.metrics.count_search(answer)
                 span.note(exact=answer.exact, hits=len(answer.hits), pairs=answer.pairs)
+
+    def _prepare(
+        self, request: SearchRequest
+    ) -> tuple[Callable[[], list[Ranker]] | None, ParsedQuery, Sequence[str]]:
+        """Return the rankers, see `choose_rankers`, the query, and the keyword fields.
+
+        To be called in a thread, since it opens the index if that has changed.
+        """
+        self._check_documents()
+        rankers = choose_rankers(self.searcher, self.embedding_model, request)
+        query = self.searcher.parse(request.query, literal=request.literal)
+        return rankers, query, self.searcher.index.keywords
 
     def _search(
         self,
@@ -287,12 +311,13 @@ class Service:
             return await self.run_quick(read)
         if not self.searcher.rankers:
             raise InputError("this service has no model", remedy="leave out the query")
-        parsed = self.searcher.parse(query, literal=literal)
 
         def score(remaining: float, on_batch: Callable[[], None]) -> DocumentResponse:
             check()
+            parsed = self.searcher.parse(query, literal=literal)
             hit, stats = self.searcher.evidence(doc_id, parsed, remaining, on_batch=on_batch)
-            return serialize_document(hit.document, hit.segments, stats)
+            read_query = parsed.words or str(parsed)
+            return serialize_document(hit.document, hit.segments, stats, read_query)
 
         return await self.run_scoring(score)
 
@@ -324,7 +349,8 @@ class Service:
             end = time.monotonic() + remaining
             read, truncated = texts, 0
             if max_tokens is not None:
-                budget = max_tokens or ranker.scorer.token_budget(query)
+                read_query, _ = cut_text(ranker.scorer, query, ranker.query_tokens)
+                budget = max_tokens or ranker.scorer.token_budget(read_query)
                 read = []
                 for text in texts:
                     on_batch()
@@ -426,20 +452,19 @@ class Service:
 
     async def _run_unscored(self, work: Work[T], pool: Executor) -> T:
         end = time.monotonic() + self.limits.max_time
-        slot = await self.admission.acquire(None)
-        with _while_awaited() as check:
+        async with self.admission.slot(None) as slot:
+            with _while_awaited() as check:
 
-            def run() -> T:
-                check()  # it may have waited for a thread
-                return work(min(self.limits.budget, end - time.monotonic()), check)
+                def run() -> T:
+                    check()  # it may have waited for a thread
+                    return work(min(self.limits.budget, end - time.monotonic()), check)
 
-            running = self._submit(slot, pool, run)
-            try:
-                async with asyncio.timeout(self.limits.max_time):
-                    return await running
-            except TimeoutError:
-                wanted = f"an answer within {self.limits.max_time:g} s"
-                raise DeadlineError("time does not suffice", wanted=wanted) from None
+                try:
+                    async with asyncio.timeout(self.limits.max_time):
+                        return await slot.submit(pool, run)
+                except TimeoutError:
+                    wanted = f"an answer within {self.limits.max_time:g} s"
+                    raise DeadlineError("time does not suffice", wanted=wanted) from None
 
     def start(self) -> None:
         """Start to compute missing vectors while no request is active, and to watch the folder."""
@@ -466,9 +491,11 @@ class Service:
         self, documents: Sequence[Document], delete: Sequence[str]
     ) -> AddedDocuments:
         """Do what a request asks for."""
+        start = time.time_ns()
         added = self.add(documents, delete)
         if self._sync:
-            self._sync.note_newer([*(document.doc_id for document in documents), *delete])
+            written = [*(document.doc_id for document in documents), *delete]
+            self._sync.note_written(written, start)
         return added
 
     def _add_read(self, sync: BackgroundSync, changes: Changes) -> AddedDocuments:
@@ -498,32 +525,17 @@ class Service:
         """
         max_time = self.limits.max_time
         end = time.monotonic() + max_time
-        slot = await self.admission.acquire(MAX_WAIT_SHARE * max_time)
-        if not slot.may_score:
-            slot.release()
-            raise self.admission.busy_error()
-        had_full_time = end - time.monotonic() > FULL_TIME_SHARE * max_time
-        try:
-            with _while_awaited() as check:
-                return await self._submit(
-                    slot, self._scoring_pool, lambda: work(end - time.monotonic(), check)
-                )
-        except DeadlineError as late:
-            if not (had_full_time and slot.exclusive) or self._active_writes:
-                raise
-            wanted = f"what can be scored in {max_time:g} s"
-            raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
-        finally:
-            slot.abandon()
-
-    def _submit(self, slot: Slot, pool: Executor, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Run `work` in a thread; release the slot when it ends, even if nothing awaits it."""
-        loop = asyncio.get_running_loop()
-        running = pool.submit(work)
-
-        def release(running: Future[T]) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(slot.release)
-
-        running.add_done_callback(release)
-        return asyncio.wrap_future(running)
+        async with self.admission.slot(MAX_WAIT_SHARE * max_time) as slot:
+            if not slot.may_score:
+                raise self.admission.busy_error()
+            had_full_time = end - time.monotonic() > FULL_TIME_SHARE * max_time
+            try:
+                with _while_awaited() as check:
+                    return await slot.submit(
+                        self._scoring_pool, lambda: work(end - time.monotonic(), check)
+                    )
+            except DeadlineError as late:
+                if not (had_full_time and slot.exclusive) or self._active_writes:
+                    raise
+                wanted = f"what can be scored in {max_time:g} s"
+                raise TooLargeError(late.what, found=late.found, wanted=wanted) from None
