@@ -25,6 +25,7 @@ from birchbark.evaluate.measures import measure
 from birchbark.index.build_index import Schema, build_index
 from birchbark.index.index import Index
 from birchbark.index.sharded_writer import open_writer
+from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.load_rankers import load_ranker
 from birchbark.pipeline.open_engine import open_engine
 from birchbark.pipeline.pair_scorer import PairScorer
@@ -494,6 +495,26 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "no directory": (lambda i: Searcher(None), "the directory of the index is not a path"),
     "a number as index": (lambda i: Index(3), "the directory of the index is not a path: .*int 3"),
     "a place to build": (lambda i: build_index([], 3), "the directory of the index is not a path"),
+    "an analyzer as schema": (
+        lambda i: build_index(DOCUMENTS, i.directory, "german", replace=True),
+        "the schema has the wrong type: expected .*Schema, found str 'german'",
+    ),
+    "no place to write": (lambda i: IndexWriter(None), "directory of the index is not a path"),
+    "no answer": (
+        lambda i: Searcher(i, ()).notes("bees", None),
+        "the answer has the wrong type: expected .*Answer, found None",
+    ),
+    "an unknown number": (lambda i: i.check_known(iter([5])), "no document 5"),
+    "a directory of documents": (
+        lambda i: rerank(str(i.directory), Run({}), [], Ranker(WordScorer())),
+        "the store of the documents has the wrong type: expected an Index",
+    ),
+    "a tag": (
+        lambda i: rerank(
+            i, Run({}), [Query("1", "a")], (Ranker(WordScorer()),), tag=5, on_query=pytest.fail
+        ),
+        "the tag is not a text: expected a string, found int 5",
+    ),
     "a directory as index": (
         lambda i: rank_query(str(i.directory), "a"),
         "has the wrong type: expected birchbark.Index",
@@ -514,13 +535,13 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "a number to embed": (lambda i: load_ranker(embed_documents="x"), "embed_documents"),
     "a list of models": (lambda i: rank("a", ["b"], ["l3"]), "not a model: expected its name"),
     "a top that is no integer": (lambda i: rank("a", ["b"], WordScorer(), 1.0), "whole number"),
-    "no top": (lambda i: search(IndexEngine(i), "a", (), None), "top is out of range"),
+    "no top": (lambda i: search(IndexEngine(i), "a", (), None), "top is not a whole number"),
     "a budget": (lambda i: Searcher(i.directory, ()).search("a", budget="1"), "budget is not a nu"),
     "a budget of NaN": (lambda i: rank("a", ["b"], WordScorer(), budget=NAN), "budget is out of"),
     "k1": (lambda i: BM25(k1="1"), "k1 is not a number"),
     "a weight": (lambda i: Interpolation("0.3"), "first-stage weight is not a number"),
     "weights of runs": (lambda i: score_fusion([Run({})], ["1"]), "weight of a run is not a num"),
-    "a missing weight": (lambda i: score_fusion([Run({})], [None]), "weight of a run is missing"),
+    "a missing weight": (lambda i: score_fusion([Run({})], [None]), "run is not a number"),
     "a rank constant": (
         lambda i: reciprocal_rank_fusion([Run({})], rank_constant="60"),
         "rank constant is not a number",
@@ -530,7 +551,18 @@ MORE_REFUSED: dict[str, tuple[Callable[[Index], object], str]] = {
     "an empty document id": (lambda i: Qrels({"1": {"": 1}}), "an id of a judgment is empty"),
     "an empty query id": (lambda i: Qrels({"": {"a": 1}}), "an id of a judgment is empty"),
     "no weights of a query": (lambda i: Query("1", "a", {}), "query 1 has no weights"),
-    "weights that are a text": (lambda i: Query("1", "a", "b"), "weights is not a mapping"),
+    "weights that are a text": (
+        lambda i: Query("1", "a", "b"),
+        "weights of query 1 is not a mapping",
+    ),
+    "a term that is a number": (
+        lambda i: Query("1", "a", {101: 0.5}),
+        "weights of query 1: invalid weight of term 101",
+    ),
+    "a weight that is a text": (
+        lambda i: rank_query(i, {"bee": "1.5"}),
+        "the query: invalid weight of term 'bee'",
+    ),
 }
 
 

@@ -87,6 +87,9 @@ def test_questions_are_not_replaced(notes: Path, models: list[str], tmp_path: Pa
         assert f"has questions already: found {option[0]}" in err
     assert questions.read_text() == before
     birchbark("bench", str(notes), "--count", "4", *models[:2])  # as many as there are
+    drafted = ("--queries", str(tmp_path / "mine.tsv"), "--count", "5", "--to", str(tmp_path / "b"))
+    _, err = birchbark("bench", str(notes), *drafted, *models[:2], status=2)
+    assert "--count cannot be combined with --queries" in err
 
 
 def test_the_same_command_is_no_other_question(
@@ -101,18 +104,26 @@ def test_the_same_command_is_no_other_question(
     birchbark("bench", str(notes), *mine, *models[:2])
 
 
-@pytest.mark.parametrize("question", ["-kettle", "kettle " * 5000])
 def test_a_question_that_a_system_refuses_is_named(
-    notes: Path, models: list[str], tmp_path: Path, question: str
+    notes: Path, models: list[str], tmp_path: Path
 ) -> None:
     """Before it is stored, so that the file can be mended."""
-    (tmp_path / "mine.tsv").write_text(f"q1\tbridge\nq2\t{question}\n")
+    (tmp_path / "mine.tsv").write_text(f"q1\tbridge\nq2\t{'kettle ' * 5000}\n")
     given = ("--queries", str(tmp_path / "mine.tsv"))
     _, err = birchbark("bench", str(notes), *given, *models[:2], status=2)
     assert "question q2: " in err
     (tmp_path / "mine.tsv").write_text("q1\tbridge\nq2\tkettle\n")
     birchbark("bench", str(notes), *given, *models[:2])
     birchbark("bench", str(notes), *given, *models[:2])  # the same questions again
+
+
+def test_questions_are_literal(notes: Path, models: list[str], tmp_path: Path) -> None:
+    """As `retrieve` takes them: a minus leaves nothing out, and a phrase is no condition."""
+    (tmp_path / "mine.tsv").write_text('q1\t-kettle\nq2\t"kettle bridge"\n')
+    birchbark("bench", str(notes), "--queries", str(tmp_path / "mine.tsv"), *models[:2])
+    found = read_run(next(notes.with_name("notes.bench").glob("runs/*.run"))).rankings
+    assert len(found["q1"])
+    assert len(found["q2"])
 
 
 def test_questions_that_match_nothing(notes: Path, models: list[str], tmp_path: Path) -> None:

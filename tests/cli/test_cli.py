@@ -368,6 +368,17 @@ def test_invalid_options(here: Path, options: tuple[str, ...], message: str) -> 
     assert message in str(result.exception) + result.output
 
 
+def test_files_of_other_types_are_told_in_a_line(tmp_path: Path) -> None:
+    """A folder can have a hundred types; the most frequent are named."""
+    (tmp_path / "files").mkdir()
+    for name in ("a.txt", "a.b1", "b.b1", *(f"c.x{n}" for n in range(7))):
+        (tmp_path / "files" / name).write_text("birch")
+    _, told = birchbark("index", str(tmp_path / "files"), "--to", str(tmp_path / "index"))
+    (note,) = re.findall("note: file of .*", told)
+    shown = r"\.b1 \(2\), (\.x\d \(1\), ){4}… and 3 more \(9 times\)"
+    assert re.fullmatch(f"note: file of another type not read: {shown}", note)
+
+
 def test_failed_command_keeps_old_file(here: Path) -> None:
     """A run that cannot be written leaves the old file unchanged."""
     birchbark("index", "docs.jsonl", "--to", "i")
@@ -518,6 +529,7 @@ def test_unwritable_output_fails_first(here: Path) -> None:
     command = ("rerank", "i", "--run", "none.run", "--queries", "q.tsv", "--model", "nowhere")
     assert "model: is a folder" in birchbark(*command, "--output", "model", status=2)[1]
     assert "q.tsv: is a file" in birchbark(*command, "--output", "q.tsv/x.run", status=2)[1]
+    assert "/dev/stdout" in birchbark(*command, "--output", "-", status=2)[1]
     stderr = birchbark(*command, "--output", "x", "--tag", "two words", status=2)[1]
     assert "a tag must be a single word" in stderr
 

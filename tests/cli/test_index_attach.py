@@ -13,6 +13,7 @@ from birchbark.cli import group
 from birchbark.index.index import Index
 from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.stored.precompute import VECTORS
+from birchbark.records import Document
 from conftest import DOCUMENTS, write_bert
 
 
@@ -54,6 +55,11 @@ def test_attaching_needs_no_model(here: Path) -> None:
     assert Index("i").attachments[VECTORS].config["bits"] == 8
     assert birchbark("index", "add", "i", "rest.jsonl").exit_code == 0
     assert Index("i").missing_rows() == {}
+    assert "computing" not in birchbark("index", "attach", "i", "--vector-bits", "8").stderr
+    with IndexWriter("i") as writer:
+        writer.add(Document("new", {"text": "An arch of stone."}))
+    again = birchbark("index", "attach", "i", "--vector-bits", "8")
+    assert "computing vectors of 1 document;" in again.stderr
 
 
 @pytest.mark.parametrize("argument", ["some.jsonl", "."])
@@ -150,3 +156,12 @@ def test_missing_vectors_are_reported_with_their_options(
     assert birchbark("index", "attach", "i", *advised).exit_code == 0
     assert Index("i").missing_rows() == {}
     assert Index("i").attachments[VECTORS] == before
+
+
+def test_a_report_has_a_line_for_each_query(here: Path) -> None:
+    """Also of a query with line breaks and tabs, which JSON Lines can have."""
+    birchbark("index", "some.jsonl", "--to", "i", "--vectors")
+    Path("q.jsonl").write_text(json.dumps({"id": "1", "text": "birch\tbark\n river"}))
+    dense = ("--first-stage", "dense", "--output", "dense.run", "--report", "r.tsv")
+    assert birchbark("retrieve", "i", "--queries", "q.jsonl", *dense).exit_code == 0
+    assert Path("r.tsv").read_text() == "1\t1.000000\tbirch bark river\n"

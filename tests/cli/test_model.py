@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from birchbark.cli import group
 from birchbark.errors import InputError
 from birchbark.evaluate.calibrate import fit_scale
+from birchbark.score import channel_ranges
 from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.describe import describe
 from birchbark.score.embedding import EmbeddingScorer
@@ -86,6 +87,7 @@ def test_quantized_model_ranks(here: Path) -> None:
 def test_only_a_model_is_replaced(here: Path) -> None:
     """A folder of another program with a config.json is never replaced."""
     Path("app").mkdir()
+    Path("app/config.json").touch()
     command = ["model", "quantize", "model", "--bits", "8", "--to", "app"]
     with pytest.raises(
         InputError,
@@ -100,8 +102,8 @@ def test_only_a_model_is_replaced(here: Path) -> None:
             birchbark(*command, "--replace")
     assert [path.name for path in Path("app").iterdir()] == ["config.json"]
     Path("app/config.json").unlink()
-    for _ in range(2):  # an empty folder, then a model
-        birchbark(*command, "--replace")
+    birchbark(*command)
+    birchbark(*command, "--replace")
 
 
 def test_model_without_a_head(here: Path) -> None:
@@ -116,6 +118,18 @@ def test_model_without_a_head(here: Path) -> None:
     birchbark("index", "docs.jsonl", "--to", "i", "--analyzer", "wordpiece", "--vocabulary", "bare")
     with pytest.raises(InputError, match="--vocabulary has no effect without --analyzer"):
         birchbark("index", "docs.jsonl", "--to", "j", "--vocabulary", "bare")
+
+
+def test_a_quantized_model_appears_complete(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the command ends before all files are written, there is no model."""
+    command = ["model", "quantize", "model", "--bits", "8", "--to", "small"]
+    with monkeypatch.context() as patched:
+        patched.setattr(channel_ranges, "_computed", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            birchbark(*command)
+    assert not (here / "small").exists()
+    birchbark(*command)
+    assert (here / "small" / channel_ranges.STORED).exists()
 
 
 @pytest.mark.parametrize("name", ["check", "quantize"])
@@ -150,6 +164,8 @@ def test_a_scale_is_fitted_and_stated(here: Path, labels: int | None) -> None:
     expected = 1 / (1 + np.exp(-scaled)) if labels else line
     copy = load_scorer(here / "copy")
     np.testing.assert_allclose(copy.score(query, copy.encode(texts)), expected, atol=1e-5)
+    with pytest.raises(InputError, match="--replace has no effect without --to"):
+        birchbark(*command, "--replace")
     with pytest.raises(InputError, match="copy: already exists"):
         birchbark(*command, "--to", "copy")
     Path("one.tsv").write_text(f"query\ttext\tlabel\n{query}\tcanoe\t1\n")

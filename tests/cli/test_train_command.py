@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from birchbark.cli import group, main
-from birchbark.errors import InputError, MissingPackageError, TrainingError
+from birchbark.errors import BirchbarkError, InputError, MissingPackageError, TrainingError
 from birchbark.score.load_scorer import load_scorer
 from conftest import write_bert
 
@@ -137,9 +137,7 @@ def test_distilling_needs_a_teacher(here: Path) -> None:
     assert (here / "out" / "model" / "model.safetensors").exists()
 
 
-def test_a_failed_training_is_the_last_of_a_grid(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_training_is_the_last_of_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
     """It is the last even if the lowest value is the best."""
     needs_torch()
     from birchbark.cli import train as module
@@ -149,10 +147,14 @@ def test_a_failed_training_is_the_last_of_a_grid(
         measured = SimpleNamespace(lowest_is_best=sign > 0)
         training = SimpleNamespace(validation=measured)
         results = [
-            (SimpleNamespace(settings={"seed": best}, training=training), Progress(best=best), 1.0)
+            (
+                SimpleNamespace(settings={"seed": best}, training=training),
+                Progress(measures={} if best is None else {"words": {"mean": best}}),
+                1.0,
+            )
             for best in (0.5, None, 0.25, -1.0)
         ]
-        module._print_grid(results, tmp_path)  # type: ignore[arg-type]
+        module._print_grid(results)  # type: ignore[arg-type]
         seeds = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]]
         assert seeds == (["-1.0", "0.25", "0.5"] if sign > 0 else ["0.5", "0.25", "-1.0"]) + [
             "None"
@@ -168,6 +170,58 @@ def test_grid_continues_after_a_failed_training(here: Path) -> None:
         birchbark("train", "tiny.toml", "--output", "out")
     kept = json.loads((here / "out" / "grid.json").read_text())
     assert [row["best"] is None for row in kept] == [True, False]
+
+
+def test_a_grid_shows_the_model_that_is_kept(here: Path) -> None:
+    """With keep = "last", its measure is that of the last validation, not the best one."""
+    needs_torch()
+    config = CONFIG.replace("1e-3", "1e-1").replace("steps = 4", "steps = 12")
+    end = '[validation]\nkeep = "last"\nevery = 1\n[grid]\nseed = [0, 1]\n'
+    (here / "tiny.toml").write_text(config + end)
+    assert birchbark("train", "tiny.toml", "--output", "out").exit_code == 0
+    bests = []
+    for row in json.loads((here / "out" / "grid.json").read_text()):
+        log = here / "out" / f"seed={row['settings']['seed']}" / "curve.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        measured = [line["values"]["words"] for line in lines if "values" in line]
+        assert (row["step"], row["best"]) == (12, measured[-1])
+        bests.append(max(measured))
+    assert bests != [row["best"] for row in json.loads((here / "out" / "grid.json").read_text())]
+
+
+def test_a_grid_is_checked_before_its_first_training(here: Path) -> None:
+    """A variant whose base or layers are none is refused at once."""
+    needs_torch()
+    for grid, message in (
+        ('base = ["base", "gone"]', "gone: no such model"),
+        ('"model.from_layers" = [[1], [7]]', "the base has fewer layers"),
+    ):
+        (here / "tiny.toml").write_text(f"{CONFIG}[grid]\n{grid}\n")
+        with pytest.raises(BirchbarkError, match=message):
+            birchbark("train", "tiny.toml", "--output", "out")
+        assert not (here / "out").exists()
+
+
+def test_results_of_an_interrupted_grid_are_kept(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each training run, grid.json has the results so far."""
+    needs_torch()
+    from birchbark.train import training as module
+
+    trained, train = [], module.train
+
+    def once(*given: Any, **options: Any) -> Any:
+        if trained:
+            raise KeyboardInterrupt
+        trained.append(train(*given, **options))
+        return trained[0]
+
+    monkeypatch.setattr(module, "train", once)
+    (here / "tiny.toml").write_text(CONFIG + "[grid]\nseed = [3, 4]\n")
+    CliRunner().invoke(group, ["train", "tiny.toml", "--output", "out"])
+    kept = json.loads((here / "out" / "grid.json").read_text())
+    assert [row["settings"] for row in kept] == [{"seed": 3}]
 
 
 def test_another_training_is_replaced_only_on_request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SHOWN_RECORDS = 20
-NAMED = 5  # ids in a message
+NAMED = 5  # ids, or notes of one kind, in a message
 
 
 class Advance(Protocol):
@@ -105,10 +106,24 @@ def first_few(ids: Iterable[str]) -> str:
     return ", ".join(shown[:NAMED]) + (", …" if len(shown) > NAMED else "")
 
 
+def _grouped(notes: Counter[str]) -> Iterator[tuple[str, int]]:
+    """Yield notes with their counts, those that are equal up to a colon as one."""
+    groups: dict[str, list[str]] = {}
+    for note, _ in notes.most_common():
+        groups.setdefault(note.partition(": ")[0], []).append(note)
+    for kind, members in groups.items():
+        told = members[0]
+        if len(members) > 1:
+            details = [f"{note.partition(': ')[2]} ({notes[note]:,})" for note in members]
+            more = f", … and {len(details) - NAMED} more" if len(details) > NAMED else ""
+            told = f"{kind}: {', '.join(details[:NAMED])}{more}"
+        yield told, sum(notes[note] for note in members)
+
+
 def report_intake(intake: Intake) -> None:
     """Print the notes of a reader, and the first records that it skipped."""
-    for note, times in intake.notes.most_common():
-        notify(f"  note: {note} ({times} times)" if times > 1 else f"  note: {note}")
+    for note, times in _grouped(intake.notes):
+        notify(f"  note: {note} ({times:,} times)" if times > 1 else f"  note: {note}")
     if intake.skipped:
         notify(f"  skipped {plural(len(intake.skipped), 'bad record')}:")
         for error in intake.skipped[:SHOWN_RECORDS]:

@@ -12,7 +12,14 @@ import click
 from birchbark import defaults
 from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
-from birchbark.cli.options import PATH, Range, check_given_options, json_option, option
+from birchbark.cli.options import (
+    PATH,
+    Range,
+    check_given_options,
+    json_option,
+    option,
+    random_seed_option,
+)
 
 if TYPE_CHECKING:
     from birchbark.evaluate.measures import Results
@@ -52,7 +59,7 @@ if TYPE_CHECKING:
     default=defaults.SIGNIFICANCE_LEVEL,
     help="Differences with a lower p, after correction, are marked with †.",
 )
-@option("--seed", default=defaults.SEED, help="Random seed of the bootstrap.")
+@random_seed_option("the bootstrap")
 def command(
     qrels: Path,
     runs: tuple[Path, ...],

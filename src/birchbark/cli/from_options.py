@@ -212,6 +212,18 @@ def stored_scores(
     notify(f"{plural(computed, 'pair')} scored, {reused:,} reused{failed}; scores in {store}")
 
 
+def parse_secret(text: str, where: str) -> str | None:
+    """Return a key or token, which white space may surround; None if it is empty.
+
+    InputError, which does not show it, if it could not be sent in a header. where: names the file
+    or variable.
+    """
+    secret = text.strip()
+    if not (secret.isascii() and secret.isprintable() and " " not in secret):
+        raise InputError("a key must be a single word of printable ASCII characters", where=where)
+    return secret or None
+
+
 def check_tag(tag: str | None) -> None:
     """Raise InputError unless `tag` is None or can be written to a run file."""
     if tag is not None and (not tag or len(tag.split()) != 1 or tag != tag.strip()):
@@ -222,6 +234,8 @@ def check_writable(path: Path | None) -> None:
     """Raise InputError if the file `path` cannot be written; call it before any work."""
     if path is None:
         return
+    if str(path) == "-":
+        raise InputError("is no name of a file", where="-", remedy="standard output: /dev/stdout")
     if path.is_dir():
         raise InputError("is a folder", where=str(path), wanted="a file to write")
     if is_stream(path):

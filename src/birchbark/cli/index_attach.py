@@ -111,14 +111,16 @@ def attach_and_report(index: Path, precomputations: Sequence[Precomputation]) ->
     from birchbark.index.sharded_writer import open_writer
     from birchbark.pipeline.stored.precompute import is_vectors, shown_name
     from birchbark.pipeline.stored.vector_sets import has_token_vectors, vector_sets
-    from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs
+    from birchbark.pipeline.upkeep.update_index import attach, build_missing_graphs, lacking
 
     names = " and ".join(shown_name(precomputation.name) for precomputation in precomputations)
     with open_writer(index) as writer:
-        notify(
-            f"computing {names} of {plural(len(writer), 'document')}; {index} can be searched "
-            "meanwhile, and `birchbark index attach` resumes if interrupted"
-        )
+        count = max(lacking(writer, precomputation) for precomputation in precomputations)
+        if count:
+            notify(
+                f"computing {names} of {plural(count, 'document')}; {index} can be searched "
+                "meanwhile, and `birchbark index attach` resumes if interrupted"
+            )
         stored = attach(writer, precomputations, progress)
         build_missing_graphs(writer, progress)
         attachments = writer.attachments

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -21,7 +20,6 @@ from birchbark.cli.options import (
     ranker_options,
     time_option,
 )
-from birchbark.errors import MissingPackageError
 
 
 @click.command(
@@ -54,8 +52,6 @@ def command(
     few seconds. On the first run every file is new, and answers tell how many documents have been
     read.
     """
-    if not find_spec("mcp"):
-        raise MissingPackageError("the command needs mcp", remedy="pip install 'birchbark[mcp]'")
     from birchbark.adapters.mcp import in_threads, make_server
     from birchbark.serve.background_sync import BackgroundSync
 

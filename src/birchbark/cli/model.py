@@ -47,6 +47,7 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
 
     from birchbark.artifact import refuse_existing
     from birchbark.checkpoint.model_folder import is_hub_id, model_path
+    from birchbark.cli.from_options import parse_secret
     from birchbark.hub.cache import HubCache
     from birchbark.hub.client import ENDPOINT, Hub
     from birchbark.hub.fetch import fetch as fetch_model
@@ -55,7 +56,8 @@ def fetch(hub_id: str, revision: str, to: Path | None, replace: bool) -> None:
         raise InputError("not a hub id", found=hub_id, wanted="owner/name")
     target = to or model_path(hub_id)
     refuse_existing(target, replace=replace)
-    hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, os.environ.get("HF_TOKEN") or None)
+    token = parse_secret(os.environ.get("HF_TOKEN", ""), "HF_TOKEN")
+    hub = Hub(os.environ.get("HF_ENDPOINT") or ENDPOINT, token)
     cache, description = HubCache.of_user(), None
     if cache.has(hub_id, revision):
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from birchbark.cli.console import notify, progress, report_intake
-from birchbark.cli.options import PATH, option, replace_option, threads_option
+from birchbark.cli.options import PATH, check_given_options, option, replace_option, threads_option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -66,6 +66,7 @@ def calibrate_command(
     from birchbark.score.cross_encoder import CrossEncoderScorer
     from birchbark.score.load_scorer import load_scorer
 
+    check_given_options()
     if target:
         refuse_existing(target, replace=replace)
     directory, intake = locate(model), Intake()

@@ -38,10 +38,13 @@ def quantize_command(model: str, bits: str, target: Path, replace: bool) -> None
 
     source = locate(model)
     refuse_existing(target, replace=replace)
-    with progress("quantising"):
-        quantize_model(source, int(bits), target, replace=replace)
-        written = open_any_head(target)
-        if int(bits) == 8 and not written.family.static and not written.pooling:
+
+    def finish(directory: Path) -> None:
+        written = open_any_head(directory)
+        if bits == "8" and not written.family.static and not written.pooling:
             store_channel_maxima(written)
+
+    with progress("quantising"):
+        quantize_model(source, int(bits), target, replace=replace, finish=finish)
     before, after = (open_any_head(path).bytes for path in (source, target))
     notify(f"{target}: {after / 1e6:.1f} MB of weights, {before / 1e6:.1f} MB before")

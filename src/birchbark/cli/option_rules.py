@@ -23,6 +23,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # option → options, at least one of 
     "device": ("best_segments",),
     "best": ("evidence",),
     "port": ("judge",),
+    "insecure": ("writable",),
+    "replace": ("target",),
 }
 NEEDS_VALUE: Mapping[str, tuple[str, tuple[str, ...]]] = {  # option → (other option, its values)
     "rank_constant": ("fused_by", ("ranks",)),
@@ -34,6 +36,7 @@ EXCLUDES: Mapping[str, tuple[str, ...]] = {  # option → options that it exclud
     "as_csv": ("as_json", "as_markdown"),
     "as_markdown": ("as_json",),
     "per_query": ("as_json", "grades"),
+    "count": ("queries",),
 }
 
 

@@ -34,6 +34,13 @@ def option(*names: str, **settings: Any) -> Decorator:
     return click.option(*names, show_default=True, **settings)
 
 
+def random_seed_option(purpose: str) -> Decorator:
+    """Return the option --seed. purpose: noun for what is random."""
+    return option(
+        "--seed", type=click.IntRange(0), default=defaults.SEED, help=f"Random seed of {purpose}."
+    )
+
+
 def encoding_option(files: str) -> Decorator:
     """Return the option --encoding. files: noun for the files that it applies to."""
     return option("--encoding", default=defaults.ENCODING, help=f"Encoding of {files}.")
@@ -106,7 +113,8 @@ query_file_options = option_group(
         "--queries",
         required=True,
         type=PATH,
-        help="Queries as TSV (id TAB text), JSONL, TREC topics or TREC CAR's hierarchical.qrels.",
+        help="Queries as TSV (id TAB text), JSONL, Parquet, topics of TREC, CLEF, NTCIR, FIRE or "
+        "INEX, TREC CAR's hierarchical.qrels, or ir_datasets:ID.",
     ),
     option(
         "--topic-field",
@@ -114,7 +122,8 @@ query_file_options = option_group(
         multiple=True,
         default=defaults.TOPIC_FIELDS,
         metavar="FIELD",
-        help="Field of TREC topics to search with; repeat to join several.",
+        help="Field of topics (default: title), JSON or Parquet to search with; repeat to join "
+        "several.",
     ),
 )
 query_options = option_group(query_file_options, encoding_option("the query file"))
@@ -152,8 +161,8 @@ filter_option = option(
     help="Search only documents with this value of a field. 'path=docs/*': all values that "
     "begin with docs/. 'type=pdf|html': any of several. 'modified=2024-03..2024-05': a range. "
     "'type=!code': any value but this one. Folders have the fields path, folder, type, "
-    "language and modified; other fields need --keyword when they are indexed. Repeat for "
-    "several fields.",
+    "language and modified, and of e-mails from, to, cc and date; other fields need --keyword "
+    "when they are indexed. Repeat for several fields.",
 )
 ranker_options = option_group(
     option(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from birchbark import defaults
 from birchbark.artifact import is_stream
 from birchbark.cli.console import counted, first_few, notify, progress, report_intake
 from birchbark.cli.from_options import check_writable
-from birchbark.cli.options import PATH, encoding_option, option
+from birchbark.cli.options import PATH, encoding_option, option, random_seed_option
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 output_option = option("--output", required=True, type=PATH, help="TSV file of pairs.")
 qrels_option = option("--qrels", required=True, type=PATH, help="Judgments in TREC format.")
 all_encoding_option = encoding_option("all input files")
-seed_option = option("--seed", default=defaults.SEED, help="Random seed for all sampling.")
+seed_option = random_seed_option("all sampling")
 random_negatives_option = option(
     "--random-negatives",
     type=click.IntRange(1),

@@ -36,8 +36,8 @@ from birchbark.show.plural import plural
 
 if TYPE_CHECKING:
     from birchbark.index.index import Index
+    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.records import Query, Ranking
-    from birchbark.retrieve.dense_engine import DenseEngine
     from birchbark.retrieve.engine import IndexEngine
 
 
@@ -100,11 +100,10 @@ def command(
     from birchbark.collection.run_metadata import write_described_run
     from birchbark.collection.runs import write_run
     from birchbark.index.index import Index
+    from birchbark.pipeline.dense_engine import DenseEngine
     from birchbark.pipeline.open_engine import open_engine
     from birchbark.pipeline.ranker_file import settings_of
     from birchbark.records import Run
-    from birchbark.retrieve.dense_engine import DenseEngine
-    from birchbark.retrieve.engine import IndexEngine
 
     check_given_options()
     first_stage, _ = take_ranker(choices, unused="stage")
@@ -125,15 +124,15 @@ def command(
             **{"depth": depth, "weighted": weighted, "tag": tag},
             **{"first_stage": repr(stage), "match": repr(match)},
         }
-        models = [engine.model_fingerprint] if isinstance(engine, DenseEngine) else []
+        models = [engine.embedding.fingerprint] if isinstance(engine, DenseEngine) else []
         work = work_on_queries(engine.index, every, models, settings)
         if part.is_finished(work):
             return
     _check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)
-        report_cut_queries(sum(engine.cut_tokens(query.text) for query in topics))
-    if isinstance(engine, IndexEngine):
+        report_cut_queries(sum(engine.embedding.cut_tokens(query.text) for query in topics))
+    if not isinstance(engine, DenseEngine):
         rankings, lines = _rank_by_terms(engine, topics, depth, weighted, bool(report))
     elif weighted or any(query.weights for query in every):
         raise InputError("weights of queries have no effect where vectors match")
@@ -213,6 +212,6 @@ def _rank_by_vectors(
             rankings[query.query_id] = engine.rank(query.text, depth)
             if report:
                 ratio = engine.match_ratio(query.text, depth)
-                lines.append(f"{query.query_id}\t{ratio:.6f}\t{query.text}\n")
+                lines.append(f"{query.query_id}\t{ratio:.6f}\t{' '.join(query.text.split())}\n")
             advance(1)
     return rankings, lines

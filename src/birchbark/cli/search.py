@@ -161,13 +161,13 @@ def _open_scorers(rankers: Sequence[Ranker]) -> None:
             ranker.scorer.open()
 
 
-def _files(index: Path) -> dict[str, Path]:
-    """Return the paths of documents' files, if a terminal can show links to them."""
+def _files(index: Path, answer: Answer) -> dict[str, Path]:
+    """Return the paths of the hits' files, if a terminal can show links to them."""
     if not sys.stdout.isatty():
         return {}
     from birchbark.pipeline.upkeep.folder_index import files_of
 
-    return files_of(index)
+    return files_of(index, (hit.document.doc_id for hit in answer.hits))
 
 
 def _export_hits(answer: Answer, query: str | None) -> None:
@@ -195,4 +195,4 @@ def _print_hits(index: Path, answer: Answer, rankers: Sequence[Ranker], as_json:
         for hit in answer.hits:
             click.echo(printable_json(hit_fields(hit) | of_answer))
     else:
-        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers], _files(index))
+        show_hits(answer.hits, [ranker.scorer.kind for ranker in rankers], _files(index, answer))

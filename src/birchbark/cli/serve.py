@@ -17,7 +17,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.from_options import open_searcher, take_ranker
+from birchbark.cli.from_options import open_searcher, parse_secret, take_ranker
 from birchbark.cli.grouped_help import GroupedCommand, option_group
 from birchbark.cli.index_of_folder import index_and_folders
 from birchbark.cli.options import (
@@ -170,12 +170,17 @@ def command(
     from birchbark.serve.background_sync import BackgroundSync
     from birchbark.serve.background_vectors import BackgroundVectors
     from birchbark.serve.limits import Limits
+    from birchbark.serve.middleware import host_name
     from birchbark.serve.original_files import OriginalFiles
     from birchbark.serve.server import open_socket, run
     from birchbark.serve.service import Service
 
     check_given_options()
     _check_index(index, models_only=models_only)
+    for name in allowed_hosts:
+        if host_name(name) != name.lower():
+            wanted = "HOST, without port or scheme"
+            raise InputError("--allowed-host: not a host name", found=name, wanted=wanted)
     limits = Limits(
         default_budget,
         max_time,
@@ -193,7 +198,7 @@ def command(
         )
     if reports is not None and not reports.is_dir():
         raise InputError("no such folder", where=str(reports))
-    first_stage, stages = take_ranker(choices)
+    first_stage, stages = take_ranker(choices, unused="first_stage" if models_only else "")
     vector_match, _ = first_stage.make()
     with ExitStack() as stack:
         folders: tuple[Path, ...] = ()
@@ -255,10 +260,11 @@ def command(
 
 
 def _agents(service: Service, budget: float) -> Agents | None:
-    """Return what answers agents within a time budget; None if the package mcp is not installed."""
-    if not find_spec("mcp"):
+    """Return what answers agents within a time budget; None without the package mcp, 2 or later."""
+    try:
+        from birchbark.adapters.mcp import Work, agents_of, make_server
+    except MissingPackageError:
         return None
-    from birchbark.adapters.mcp import Work, agents_of, make_server
 
     def run(work: Work[T]) -> Awaitable[T]:
         return service.run_scoring(lambda seconds, step: work(min(seconds, budget), step))
@@ -301,16 +307,15 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_key(path: Path | None) -> str | None:
+    if path is None:
+        return parse_secret(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)
     try:
-        key = path.read_text("utf-8", "replace").strip() if path else os.environ.get(KEY_VARIABLE)
+        key = parse_secret(path.read_text("utf-8", "replace"), str(path))
     except OSError as error:
         raise InputError(f"the key cannot be read: {error.strerror}", where=str(path)) from None
-    if path is not None and not key:
+    if key is None:
         raise InputError("contains no key", where=str(path))
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        where = KEY_VARIABLE if path is None else str(path)
-        raise InputError("a key must be a single word of printable ASCII characters", where=where)
-    return key or None
+    return key
 
 
 def _in_url(host: str) -> str:

@@ -33,7 +33,7 @@ SMOOTHING = 0.98  # weight of earlier losses in the moving average beside the pr
 @option("--output", required=True, type=PATH, help="Folder for the model, loss curve and state.")
 @data_option
 @option("--device", default=defaults.DEVICE, help="cpu, cuda, or cuda:N for one GPU.")
-@option("--replace", is_flag=True, help="Delete an existing training run in OUTPUT first.")
+@option("--replace", is_flag=True, help="Replace a training run in OUTPUT, if there is one.")
 def command(config: Path, output: Path, data: Path | None, device: str, replace: bool) -> None:
     """Train the model that CONFIG (a TOML file) describes, and write it to OUTPUT/model.
 
@@ -49,23 +49,23 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
     from birchbark.collection.data_files import find_data_root
     from birchbark.train.distributed import open_process_group
     from birchbark.train.setting_grid import read_variants
-    from birchbark.train.training_folder import remove_training
+    from birchbark.train.training import check_device, check_models
     from birchbark.train.training_state import Progress
 
     variants = read_variants(config)
     root = find_data_root(data) or Path()
     with open_process_group(device) as processes:
+        check_device(device)
+        for variant in variants:
+            check_models(variant.training)
         results = []
         for variant in variants:
-            folder = output / variant.name if variant.name else output
-            if replace and processes.is_main:
-                remove_training(folder)
-            processes.barrier()
+            folder = output / variant.name
             if variant.name and processes.is_main:
                 notify(f"{variant.name}:")
             start = time.monotonic()
             try:
-                result = _train(variant, root, folder, output, device, processes)
+                result = _train(variant, root, output, replace, processes)
             except LossError as error:
                 if not variant.name:
                     raise
@@ -73,8 +73,10 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
             results.append((variant, result, time.monotonic() - start))
             if processes.is_main:
                 _report(folder, result)
+                if len(variants) > 1:
+                    _write_grid(results, output)
         if len(results) > 1 and processes.is_main:
-            _print_grid(results, output)
+            _print_grid(results)
     if failed := [variant.name for variant, result, _ in results if not result.step]:
         raise TrainingError(
             f"{len(failed)} of {len(results)} training runs failed", found=failed[0]
@@ -82,12 +84,9 @@ def command(config: Path, output: Path, data: Path | None, device: str, replace:
 
 
 def _train(
-    variant: Variant, root: Path, folder: Path, shared: Path, device: str, processes: ProcessGroup
+    variant: Variant, root: Path, output: Path, replace: bool, processes: ProcessGroup
 ) -> Progress:
-    """Train one variant, and show the loss beside a progress bar.
-
-    shared: the folder of teacher scores and token ids.
-    """
+    """Train one variant, and show the loss beside a progress bar."""
     from birchbark.train.training import train
     from birchbark.train.training_run import ProgressReporter
 
@@ -99,9 +98,9 @@ def _train(
         return train(
             variant.training,
             root,
-            folder,
-            shared=shared,
-            device=device,
+            output / variant.name,
+            shared=output,
+            replace=replace,
             processes=processes,
             reporter=reporter,
         )
@@ -166,25 +165,27 @@ def _plots(lines: Sequence[Mapping[str, Any]]) -> dict[str, Curves]:
     return plots
 
 
-def _print_grid(results: Sequence[tuple[Variant, Progress, float]], output: Path) -> None:
-    """Print the results of the grid as a table, best variant first, and write them to grid.json."""
+def _write_grid(results: Sequence[tuple[Variant, Progress, float]], output: Path) -> None:
+    """Write the results of the variants so far to grid.json."""
+    rows = [
+        {"settings": dict(v.settings), "best": p.kept, "step": p.best_step, "steps": p.step}
+        for v, p, _ in results
+    ]
+    write_json(output / "grid.json", rows)
+
+
+def _print_grid(results: Sequence[tuple[Variant, Progress, float]]) -> None:
+    """Print the results of the grid as a table, best variant first."""
     keys = list(results[0][0].settings)
     sign = 1 if results[0][0].training.validation.lowest_is_best else -1
 
     def position(result: tuple[Variant, Progress, float]) -> tuple[bool, float]:
-        best = result[1].best
+        best = result[1].kept
         return best is None, sign * (best or 0.0)
 
     ordered = sorted(results, key=position)
     click.echo("\t".join([*keys, "best", "step", "steps", "seconds"]))
     for variant, result, seconds in ordered:
-        best = "" if result.best is None else f"{result.best:.4f}"
+        best = "" if result.kept is None else f"{result.kept:.4f}"
         cells = [*variant.settings.values(), best, result.best_step, result.step, f"{seconds:.0f}"]
         click.echo("\t".join(map(str, cells)))
-    write_json(
-        output / "grid.json",
-        [
-            {"settings": dict(v.settings), "best": p.best, "step": p.best_step, "steps": p.step}
-            for v, p, _ in results
-        ],
-    )

@@ -15,7 +15,14 @@ from birchbark.arguments import is_count
 from birchbark.cli.compare_runs import compare_to_first, result_fields
 from birchbark.cli.console import notify, print_json
 from birchbark.cli.from_options import check_tag, check_writable
-from birchbark.cli.options import PATH, check_given_options, json_option, option, scale_option
+from birchbark.cli.options import (
+    PATH,
+    check_given_options,
+    json_option,
+    option,
+    random_seed_option,
+    scale_option,
+)
 from birchbark.errors import InputError
 from birchbark.show.plural import plural
 
@@ -64,7 +71,7 @@ if TYPE_CHECKING:
     help="Number of best documents of each run that are mixed. Of several runs, the new run has as "
     "many for each query.",
 )
-@option("--seed", default=defaults.SEED, help="Random seed of folds and bootstrap.")
+@random_seed_option("folds and bootstrap")
 @option("--tag", help="Tag of the new run.  [default: mixed]")
 @json_option
 def command(
