@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,10 @@ def _check_passages(found: list[tuple[str, dict[str, Any], float]], searcher: Se
     assert "title" not in bark and "page" not in bark
 
 
+def _metadata(found: list[Any]) -> list[dict[str, Any]]:
+    return [document.metadata for document in found]
+
+
 def test_langchain_searches_an_index(bert: Path, folder_index: Path) -> None:
     pytest.importorskip("langchain_core")
     from birchbark.adapters.langchain import BirchbarkRetriever
@@ -111,7 +116,10 @@ def test_langchain_searches_an_index(bert: Path, folder_index: Path) -> None:
         [(d.page_content, d.metadata, d.metadata["score"]) for d in found],
         Searcher(folder_index, bert),
     )
+    assert [d.id for d in found] == [f"{m['doc_id']}:{m['start']}" for m in _metadata(found)]
     assert len(BirchbarkRetriever(index=str(folder_index), k=1).invoke(QUERY)) == 1
+    with pytest.raises(ValueError, match="top_k"):
+        BirchbarkRetriever(index=str(folder_index), top_k=2)
     with pytest.raises(ValueError, match="k"):
         BirchbarkRetriever(index=str(folder_index), k=0)
     with pytest.raises(InputError, match="no index here"):
@@ -146,6 +154,12 @@ def test_llama_index_searches_an_index(bert: Path, folder_index: Path) -> None:
     )
     shown = found[0].node.get_content(metadata_mode=MetadataMode.LLM)
     assert "path: " in shown and "score" not in shown
+    other = {one.node.node_id: one for one in retriever.retrieve("river bees")}
+    for one in found:
+        assert one.node.node_id == f"{one.node.metadata['doc_id']}:{one.node.metadata['start']}"
+        assert one.node.hash == other[one.node.node_id].node.hash
+        assert one.score != other[one.node.node_id].score
+    assert found[0].node.hash != found[1].node.hash
     with pytest.raises(InputError, match="similarity_top_k"):
         BirchbarkRetriever(str(folder_index), str(bert), similarity_top_k=0)
 
@@ -168,6 +182,7 @@ def test_haystack_searches_an_index(bert: Path, folder_index: Path) -> None:
     )
     found = run["retriever"]["documents"]
     _check_passages([(d.content, d.meta, d.score) for d in found], Searcher(folder_index, bert))
+    assert [d.id for d in found] == [f"{d.meta['doc_id']}:{d.meta['start']}" for d in found]
     (best,) = run["ranker"]["documents"]
     assert best.meta["path"] in {d.meta["path"] for d in found}
     assert len(retriever.run(QUERY, top_k=1)["documents"]) == 1
@@ -177,6 +192,36 @@ def test_haystack_searches_an_index(bert: Path, folder_index: Path) -> None:
         BirchbarkRetriever("nowhere.index").warm_up()
 
 
+def test_models_are_loaded_before_the_first_query(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those by default as well as a named one; no ranker holds them, so that it can be copied."""
+    pytest.importorskip("haystack")
+    pytest.importorskip("langchain_core")
+    pytest.importorskip("llama_index.core")
+    from birchbark.adapters import haystack, langchain, llama_index
+
+    loaded = list[str | None]()
+    for adapter in (haystack, langchain, llama_index):
+        monkeypatch.setattr(adapter, "load_once", loaded.append)
+    for model in (None, str(bert)):
+        haystack.BirchbarkRanker(model).warm_up()
+        assert deepcopy(langchain.BirchbarkRerank(model=model)).model == model
+        assert deepcopy(llama_index.BirchbarkRerank(model=model)).model == model
+    assert loaded == [None] * 3 + [str(bert)] * 3
+
+
+def test_queries_are_taken_literally(folder_index: Path) -> None:
+    """What is an operator in a search is text in the question of an application."""
+    searcher = Searcher(folder_index, ())
+    found, expected = (
+        [one.passage_id for one in found_passages(searcher, query, 2, None)]
+        for query in ('"river birch" -canoe', "river birch canoe")
+    )
+    assert found == expected
+    assert len(found) == 2
+
+
 def test_langchain_looks_for_sentences_only_if_asked(
     bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,12 +229,12 @@ def test_langchain_looks_for_sentences_only_if_asked(
     pytest.importorskip("langchain_core")
     from langchain_core.documents import Document
 
-    from birchbark.adapters import langchain
+    from birchbark.adapters import langchain, ranked_texts
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("sentences were not asked for")
 
-    monkeypatch.setattr(langchain, "found_sentences", refuse)
+    monkeypatch.setattr(ranked_texts, "highlight", refuse)
     compressor = langchain.BirchbarkRerank(model=str(bert))
     assert compressor.compress_documents([Document("a canoe")], QUERY)
 

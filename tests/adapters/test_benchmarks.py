@@ -154,7 +154,7 @@ def test_beir_reranks_with_pair_scorer() -> None:
 
 
 def test_mteb_describes_the_models(ranker: Ranker, bert: Callable[..., Path]) -> None:
-    """Sizes and tasks seen in training; the revision differs with any setting."""
+    """Sizes, licences, tasks seen in training; the revision differs with any setting."""
     pytest.importorskip("mteb")
     from birchbark.adapters.mteb import BirchbarkSearch
 
@@ -162,7 +162,9 @@ def test_mteb_describes_the_models(ranker: Ranker, bert: Callable[..., Path]) ->
     assert default.name == "birchbark/birchbark-minilm-l6"
     assert default.n_parameters and default.n_embedding_parameters
     assert 0 < default.n_embedding_parameters < default.n_parameters < 50_000_000
-    assert {"MSMARCO", "NQ", "SciFact"} <= (default.training_datasets or set())
+    seen = {"MSMARCO", "NQ", "SciFact", "NanoQuoraRetrieval", "QuoraRetrieval"}
+    assert seen <= (default.training_datasets or set())
+    assert default.license is None  # that of the cross-encoder is not settled
     bm25 = BirchbarkSearch(()).mteb_model_meta
     assert (bm25.name, bm25.n_parameters, bm25.training_datasets) == ("birchbark/bm25", 0, set())
     assert BirchbarkSearch(ranker).mteb_model_meta.training_datasets is None

@@ -35,6 +35,14 @@ def test_tantivy_ranks_as_our_bm25(tmp_path: Path) -> None:
         assert ranking.scores / 2.2 == pytest.approx(expected.scores, rel=1e-5)
 
 
+def test_documents_keep_the_fields_that_models_read(tmp_path: Path) -> None:
+    """They come back as they were indexed, so that models read the same text."""
+    pytest.importorskip("tantivy", reason="the extra tantivy is not installed")
+    document = Document("bees", {"title": "Bees", "notes": "They dance."}, ("text", "notes"))
+    engine = TantivyEngine.build([document], tmp_path / "t")
+    assert engine.documents(["bees"]) == [document]
+
+
 def test_invalid_collections_and_folders_are_refused(tmp_path: Path) -> None:
     """No documents, a duplicate id, an empty id and a folder without an index raise InputError."""
     pytest.importorskip("tantivy", reason="the extra tantivy is not installed")

@@ -7,12 +7,10 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.adapters.found_passages import found_passages
-from birchbark.adapters.found_sentences import found_sentences
+from birchbark.adapters.ranked_texts import ranked_texts
 from birchbark.errors import extra, require_at_least
-from birchbark.pipeline.rank_texts import load_once, rank
+from birchbark.pipeline.rank_texts import load_once
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.score.scorer import Scorer
 
 with extra("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -22,9 +20,10 @@ with extra("haystack"):
 class BirchbarkRetriever:
     """Searches an index, as `birchbark search` does; returns the best passage of each document.
 
-    The meta have the document's id (`doc_id`), title and path, its score, the probability that it
-    answers the query, the passage's offsets in the document, its page or line, and the sentence
-    that is marked in it, as far as they are known. Changes of the index are seen at once.
+    Nothing in a query is an operator. The meta have the id of the indexed document (`doc_id`),
+    its title, path and score, the probability that it answers the query, the passage's offsets in
+    it, its page or line, and the sentence that is marked in it, as far as they are known. The id of
+    a passage is `DOC_ID:START`, whatever the query is. Changes of the index are seen at once.
 
     Args:
         index: The directory of the index.
@@ -70,7 +69,8 @@ class BirchbarkRetriever:
         top = self.top_k if top_k is None else top_k
         found = found_passages(self._opened(), query, top, self.budget)
         documents = [
-            Document(content=one.text, meta=one.metadata, score=one.score) for one in found
+            Document(id=one.passage_id, content=one.text, meta=one.metadata, score=one.score)
+            for one in found
         ]
         return {"documents": documents}
 
@@ -103,12 +103,10 @@ class BirchbarkRanker:
         evidence: bool = False,
     ) -> None:
         self.model, self.top_k, self.evidence = model, top_k, evidence
-        self._scorer: Scorer | Ranker | None = None
 
     def warm_up(self) -> None:
         """Load the model unless it is loaded already; `run` does this as well."""
-        if self._scorer is None and self.model is not None:
-            self._scorer = load_once(self.model)
+        load_once(self.model)
 
     def to_dict(self) -> dict[str, Any]:
         """See Haystack."""
@@ -131,16 +129,17 @@ class BirchbarkRanker:
 
         top_k: overrides the `top_k` of the component; None to use that.
         """
-        self.warm_up()
         documents = list(documents)
         texts = [document.content or "" for document in documents]
         top = self.top_k if top_k is None else top_k
-        ranked = rank(query, texts, self._scorer, top)
-        found = [replace(documents[text.index], score=text.score) for text in ranked]
-        if self.evidence:
-            sentences = found_sentences(query, [text.text for text in ranked], self._scorer)
-            found = [
-                replace(document, meta={**document.meta, "evidence": of_text})
-                for document, of_text in zip(found, sentences, strict=True)
+        ranked = ranked_texts(query, texts, self.model, top, evidence=self.evidence)
+        return {
+            "documents": [
+                replace(
+                    documents[text.index],
+                    score=text.score,
+                    meta={**documents[text.index].meta, **found},
+                )
+                for text, found in ranked
             ]
-        return {"documents": found}
+        }

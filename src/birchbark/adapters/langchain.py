@@ -7,12 +7,10 @@ from typing import Any
 
 from birchbark import defaults
 from birchbark.adapters.found_passages import found_passages
-from birchbark.adapters.found_sentences import found_sentences
+from birchbark.adapters.ranked_texts import ranked_texts
 from birchbark.errors import extra
-from birchbark.pipeline.rank_texts import load_once, rank
+from birchbark.pipeline.rank_texts import load_once
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.score.scorer import Scorer
 
 with extra("langchain"):
     from langchain_core.callbacks.manager import CallbackManagerForRetrieverRun, Callbacks
@@ -24,9 +22,10 @@ with extra("langchain"):
 class BirchbarkRetriever(BaseRetriever):
     """Searches an index, as `birchbark search` does; returns the best passage of each document.
 
-    The metadata have the document's id (`doc_id`), title and path, its score, the probability that
-    it answers the query, the passage's offsets in the document, its page or line, and the sentence
-    that is marked in it, as far as they are known. Changes of the index are seen at once.
+    Nothing in a query is an operator. The metadata have the id of the indexed document (`doc_id`),
+    its title, path and score, the probability that it answers the query, the passage's offsets in
+    it, its page or line, and the sentence that is marked in it, as far as they are known. The id of
+    a passage is `DOC_ID:START`, whatever the query is. Changes of the index are seen at once.
 
     Attributes:
         index: The directory of the index.
@@ -40,6 +39,7 @@ class BirchbarkRetriever(BaseRetriever):
     model: str = defaults.MODEL
     k: int = Field(default=4, ge=1)
     budget: float | None = Field(default=None, gt=0)
+    model_config = ConfigDict(extra="forbid")
     _searcher: Searcher = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
@@ -51,7 +51,7 @@ class BirchbarkRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         found = found_passages(self._searcher, query, self.k, self.budget)
-        return [Document(one.text, metadata=one.metadata) for one in found]
+        return [Document(one.text, id=one.passage_id, metadata=one.metadata) for one in found]
 
 
 class BirchbarkRerank(BaseDocumentCompressor):
@@ -73,12 +73,10 @@ class BirchbarkRerank(BaseDocumentCompressor):
     top_n: int | None = Field(default=3, ge=1)
     evidence: bool = False
     model_config = ConfigDict(extra="forbid")
-    _scorer: Scorer | Ranker | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
-        if self.model is not None:
-            self._scorer = load_once(self.model)
+        load_once(self.model)
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
@@ -86,15 +84,11 @@ class BirchbarkRerank(BaseDocumentCompressor):
         """See LangChain. Long documents are split into chunks, not truncated."""
         documents = list(documents)
         texts = [document.page_content for document in documents]
-        ranked = rank(query, texts, self._scorer, self.top_n)
         compressed = []
-        for text in ranked:
+        for text, found in ranked_texts(
+            query, texts, self.model, self.top_n, evidence=self.evidence
+        ):
             document = documents[text.index]
-            metadata = {**document.metadata, "relevance_score": text.score}
+            metadata = {**document.metadata, "relevance_score": text.score, **found}
             compressed.append(document.model_copy(update={"metadata": metadata}))
-        if self.evidence:
-            read = [text.text for text in ranked]
-            sentences = found_sentences(query, read, self._scorer)
-            for document, found in zip(compressed, sentences, strict=True):
-                document.metadata["evidence"] = found
         return compressed

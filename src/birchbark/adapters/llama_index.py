@@ -5,28 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from birchbark import defaults
-from birchbark.adapters.found_passages import found_passages
-from birchbark.adapters.found_sentences import found_sentences
+from birchbark.adapters.found_passages import OF_QUERY, found_passages
+from birchbark.adapters.ranked_texts import ranked_texts
 from birchbark.errors import InputError, extra, require_at_least
-from birchbark.pipeline.rank_texts import load_once, rank
+from birchbark.pipeline.rank_texts import load_once
 from birchbark.pipeline.searcher import Searcher
-from birchbark.pipeline.settings.ranker import Ranker
-from birchbark.score.scorer import Scorer
 
 with extra("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
-    from pydantic import ConfigDict, Field, PrivateAttr
+    from pydantic import ConfigDict, Field
 
 SHOWN = ("title", "path")  # of a passage's metadata, to a language model
+
+
+class _Passage(TextNode):
+    """A node whose hash does not depend on the query, so that fusion joins equal ones."""
+
+    @property
+    def hash(self) -> str:
+        """See LlamaIndex."""
+        kept = {name: value for name, value in self.metadata.items() if name not in OF_QUERY}
+        return str(TextNode(text=self.text, metadata=kept).hash)
 
 
 class BirchbarkRetriever(BaseRetriever):
     """Searches an index, as `birchbark search` does; returns the best passage of each document.
 
-    The metadata of a node are those that LangChain's retriever has; a model is given title and path
-    of them. Changes of the index are seen at once.
+    The id and the metadata of a node are those that LangChain's retriever has; a model is given
+    title and path of them. A node's hash is the same for every query. Changes of the index are seen
+    at once.
     """
 
     def __init__(
@@ -53,7 +62,8 @@ class BirchbarkRetriever(BaseRetriever):
         nodes = []
         for one in found_passages(self._searcher, query_bundle.query_str, self._top, self._budget):
             hidden = [name for name in one.metadata if name not in SHOWN]
-            node = TextNode(
+            node = _Passage(
+                id_=one.passage_id,
                 text=one.text,
                 metadata=one.metadata,
                 excluded_llm_metadata_keys=hidden,
@@ -82,13 +92,11 @@ class BirchbarkRerank(BaseNodePostprocessor):
     top_n: int | None = Field(default=2, ge=1)
     evidence: bool = False
     model_config = ConfigDict(extra="forbid")
-    _scorer: Scorer | Ranker | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
         """Load the model."""
         super().model_post_init(context)
-        if self.model is not None:
-            self._scorer = load_once(self.model)
+        load_once(self.model)
 
     @classmethod
     def class_name(cls) -> str:
@@ -101,16 +109,14 @@ class BirchbarkRerank(BaseNodePostprocessor):
         if query_bundle is None:
             raise InputError("nodes cannot be re-ranked without a query", wanted="a query bundle")
         texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
-        ranked = rank(query_bundle.query_str, texts, self._scorer, self.top_n)
-        found = [NodeWithScore(node=nodes[text.index].node, score=text.score) for text in ranked]
-        if not self.evidence:
-            return found
-        read = [text.text for text in ranked]
-        for node, sentences in zip(
-            found, found_sentences(query_bundle.query_str, read, self._scorer), strict=True
+        best = []
+        for text, found in ranked_texts(
+            query_bundle.query_str, texts, self.model, self.top_n, evidence=self.evidence
         ):
-            metadata = {**node.node.metadata, "evidence": sentences}
-            hidden = [f"excluded_{reader}_metadata_keys" for reader in ("embed", "llm")]
-            keys = {name: [*getattr(node.node, name), "evidence"] for name in hidden}
-            node.node = node.node.model_copy(update={"metadata": metadata, **keys})
-        return found
+            node = nodes[text.index].node
+            if found:
+                hidden = [f"excluded_{reader}_metadata_keys" for reader in ("embed", "llm")]
+                keys = {name: [*getattr(node, name), *found] for name in hidden}
+                node = node.model_copy(update={"metadata": {**node.metadata, **found}, **keys})
+            best.append(NodeWithScore(node=node, score=text.score))
+        return best

@@ -7,27 +7,29 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Protocol, TypeVar
 
-from anyio.from_thread import check_cancelled
-from anyio.to_thread import run_sync
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.uri_template import UriTemplate
-from mcp.types import ToolAnnotations
-from pydantic import BaseModel, Field
-
 from birchbark._version import __version__
-from birchbark.errors import BirchbarkError, InputError, applicable
+from birchbark.errors import BirchbarkError, InputError, applicable, extra
 from birchbark.pipeline.answers.answer import Answer, Hit
 from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import SECTION_STARTS, Document, Places
 from birchbark.retrieve.filters import filter_of
-from birchbark.serve.agents import AGENTS_PATH, Agents
 from birchbark.serve.limits import MAX_ID_CHARACTERS, MAX_QUERY_CHARACTERS
 from birchbark.show.plural import plural
+
+with extra("mcp"):
+    from anyio.from_thread import check_cancelled
+    from anyio.to_thread import run_sync
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from mcp.server.mcpserver.resources import ResourceSecurity
+    from mcp.server.transport_security import TransportSecuritySettings
+    from mcp.shared.uri_template import UriTemplate
+    from mcp.types import ToolAnnotations
+    from pydantic import BaseModel, Field
+
+    from birchbark.serve.agents import AGENTS_PATH, Agents  # needs starlette, as mcp does
 
 SENTENCES = 3  # of each document that a search finds
 EXPLAINED = 10  # sentences of a document that is explained

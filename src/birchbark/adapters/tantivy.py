@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from birchbark import defaults
 from birchbark.artifact import new_directory
 from birchbark.errors import ArtifactError, InputError, extra, require_at_least
 from birchbark.records import Document, Ranking
 from birchbark.text.analyzer import analyzer
 
-TERMS, DOC_ID, FIELDS = "terms", "doc_id", "fields"
+TERMS, DOC_ID, FIELDS, READ = "terms", "doc_id", "fields", "read_fields"
 MAX_ID_BYTES = 60_000  # tantivy drops terms over 65,530 bytes
 EXTRA_HITS = 64  # requested beyond the depth, to find hits that tie with the last one
 
@@ -58,6 +59,7 @@ class TantivyEngine:
                 stored.add_text(DOC_ID, document.doc_id)
                 stored.add_text(TERMS, "\n".join(english.terms(document.contents)))
                 stored.add_text(FIELDS, json.dumps(dict(document.fields)))
+                stored.add_text(READ, json.dumps(document.read_fields))
                 writer.add_document(stored)
             if not seen:
                 raise InputError("no documents to index")
@@ -99,10 +101,12 @@ class TantivyEngine:
         hits = self._searcher.search(query, 1, count=False).hits
         if not hits:
             raise InputError(f"no document {doc_id}", where=self._directory)
-        fields = json.loads(self._searcher.doc(hits[0][1]).get_first(FIELDS) or "")
+        stored = self._searcher.doc(hits[0][1])
+        fields = json.loads(stored.get_first(FIELDS) or "")
         if not isinstance(fields, dict):
             raise ArtifactError("damaged index", where=self._directory)
-        return Document(doc_id, fields)
+        read = stored.get_first(READ)  # None in an index of version 0.2 or before
+        return Document(doc_id, fields, tuple(json.loads(read)) if read else defaults.READ_FIELDS)
 
 
 def _id_fault(doc_id: str, seen: set[str]) -> str:
@@ -123,7 +127,8 @@ def _new_index(directory: Path) -> Any:
     schema = tantivy.SchemaBuilder()
     schema.add_text_field(TERMS, tokenizer_name=TERMS, index_option="freq")
     schema.add_text_field(DOC_ID, stored=True, tokenizer_name="raw", index_option="basic")
-    schema.add_text_field(FIELDS, stored=True, tokenizer_name="raw", index_option="basic")
+    for name in (FIELDS, READ):
+        schema.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
     index = tantivy.Index(schema.build(), path=str(directory))
     lines = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[^\n]+")).build()
     index.register_tokenizer(TERMS, lines)
