@@ -178,13 +178,6 @@ def test_other_rewordings_are_refused(
     assert bench.questions == bench.folder.questions == QUESTIONS
 
 
-def test_a_question_that_cannot_be_ranked_stays(bench: Bench) -> None:
-    with pytest.raises(InputError):
-        bench.reword("mine", "-river")  # only an exclusion
-    assert bench.questions == bench.folder.questions == QUESTIONS
-    assert bench.pooled.keys() == {"drafted-1", "mine"}
-
-
 def test_a_question_that_one_model_refuses_changes_nothing(bench: Bench) -> None:
     """BM25 would rank so many words; what it has found for the others stays, too."""
     pooled = bench.pooled

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from birchbark.bench.rank_questions import RANKED, rank_questions
+from birchbark.bench.rank_questions import RANKED, check_questions, rank_questions
 from birchbark.combine.interpolate import Interpolation
 from birchbark.index.build_index import build_index
 from birchbark.pipeline.searcher import Searcher
@@ -32,6 +32,15 @@ def test_a_run_has_the_hits_of_searches_in_their_order(tmp_path: Path) -> None:
     assert run.rankings["q1"].doc_ids == tuple(hit.document.doc_id for hit in hits)
     assert len(run.rankings["q1"]) == RANKED
     assert len(run.rankings["q2"]) == 0
+
+
+def test_questions_are_ranked_as_topics_are(tmp_path: Path) -> None:
+    """A quotation mark or a minus is no operator, as for `birchbark retrieve`."""
+    searcher = Searcher(build_index(DOCUMENTS, tmp_path / "index"), ())
+    questions = [Query("q1", '"river birch" -canoe'), Query("q2", "river birch canoe")]
+    check_questions([searcher], [Query("q3", "-canoe")])
+    found = rank_questions(searcher, questions, "BM25", {}).run
+    assert found.rankings["q1"] == found.rankings["q2"]
 
 
 def test_a_copy_of_the_source_counts_as_the_source(tmp_path: Path) -> None:

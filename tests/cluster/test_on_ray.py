@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 from birchbark.cli import group
 from birchbark.cli.cluster import ShardCommand
-from birchbark.cluster.on_ray import Resources, run_on_ray
+from birchbark.cluster.on_ray import Resources, connection, run_on_ray
 from birchbark.cluster.shard import Shard
 from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
@@ -66,6 +67,21 @@ def birchbark(*arguments: str) -> str:
 def cluster(nodes: Any, shards: int, *arguments: str) -> str:
     """Run a command in shards."""
     return birchbark("cluster", "--address", nodes.address, "--shards", str(shards), *arguments)
+
+
+def test_a_signal_ends_a_cluster_command_as_any_other(nodes: Any) -> None:
+    """Ray's own handler, which would exit with another status, does not take its place."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError
+
+    signal.signal(signal.SIGTERM, handler)
+    try:
+        with connection(ray, nodes.address):
+            assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("shards", [5])

@@ -84,6 +84,16 @@ def process_of(actor: Any) -> int:
     return found
 
 
+def test_another_model_on_a_node_is_refused(
+    servers: ScorerServers, bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Its scores would be cached as those of the service's model."""
+    checkpoint = Checkpoint.open(bert(labels=1))
+    model = ("another", checkpoint, Precision.FP32)
+    with pytest.raises(Exception, match="another version of the model on this node"):
+        ray.get(servers._actors[0].load.remote([model]))
+
+
 def test_unlike_processors_are_refused(
     servers: ScorerServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

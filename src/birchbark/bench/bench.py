@@ -8,7 +8,13 @@ from threading import Lock
 
 from birchbark._version import __version__
 from birchbark.bench.bench_folder import BenchFolder
-from birchbark.bench.rank_questions import SystemRun, check_questions, pool, rank_questions
+from birchbark.bench.rank_questions import (
+    SystemRun,
+    check_ids,
+    check_questions,
+    pool,
+    rank_questions,
+)
 from birchbark.bench.report import Report
 from birchbark.bench.verdict import compare_drafted, compare_judged, verdict
 from birchbark.errors import InputError
@@ -28,7 +34,11 @@ class Bench:
     """
 
     def __init__(self, name: str, folder: BenchFolder, searchers: Mapping[str, Searcher]) -> None:
-        """searchers: tag → system; the first is the baseline. `rank` each before anything else."""
+        """searchers: tag → system; the first is the baseline. `rank` each before anything else.
+
+        Raises what `check_ids` raises.
+        """
+        check_ids(next(iter(searchers.values())).index)
         self.name, self.folder, self.questions = name, folder, folder.questions
         self._searchers, self._changing = searchers, Lock()
         self._runs = dict[str, SystemRun]()

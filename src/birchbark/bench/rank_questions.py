@@ -9,6 +9,7 @@ from hashlib import blake2b
 from statistics import median
 
 from birchbark.errors import InputError
+from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.run_stages import check_query_lengths
 from birchbark.pipeline.searcher import Searcher
@@ -55,15 +56,25 @@ class SystemRun:
         )
 
 
+def check_ids(index: Index) -> None:
+    """Raise InputError for a document whose id could not be in runs and judgments."""
+    for part in index.parts:
+        for doc_id in part.doc_ids.take(part.live_numbers().tolist()):
+            if len(doc_id.split()) != 1:
+                raise InputError(
+                    "ids of documents with white space cannot be in runs and judgments",
+                    where=str(index.directory),
+                    found=repr(doc_id),
+                    remedy="build the index with other ids",
+                )
+
+
 def check_questions(searchers: Collection[Searcher], questions: Iterable[Query]) -> None:
     """Raise InputError for a question that one of the systems refuses; names it."""
     for query in questions:
         try:
             for searcher in searchers:
-                parsed = searcher.parse(query.text)
-                check_query_lengths(searcher.rankers, parsed.words)
-                if not searcher.rankers:
-                    searcher.search(parsed, 1)  # refuses one without anything to search for
+                check_query_lengths(searcher.rankers, query.text)
         except InputError as error:
             raise error.at(f"question {query.query_id}") from None
 
@@ -84,7 +95,8 @@ def rank_questions(
     rankings, seconds = dict[str, Ranking](), dict[str, float]()
     for query in questions:
         started = time.perf_counter()
-        hits = searcher.search(query.text, RANKED).hits
+        literal = searcher.parse(query.text, literal=True)  # as `retrieve` takes it
+        hits = searcher.search(literal, RANKED).hits
         seconds[query.query_id] = time.perf_counter() - started
         doc_ids = [_named(hit, sources.get(query.query_id)) for hit in hits]
         # scores that fall: those of documents that were not read may exceed those above them

@@ -6,7 +6,9 @@ Ray places them, and starts those again whose node was lost.
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,7 +93,10 @@ def connection(ray: Any, address: str | None) -> Iterator[None]:
     try:
         if colon and port.isdecimal():  # ray itself would try for minutes
             socket.create_connection((host, int(port)), CONNECTION_SECONDS).close()
+        handler = signal.getsignal(signal.SIGTERM)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        if handler and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # instead of ray's
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError("no ray cluster", where=given, found=first_line(error)) from error
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import pairwise
+from socket import gethostname
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from birchbark.checkpoint.checkpoint import Checkpoint
 from birchbark.cluster.actors import START_SECONDS, LostActors, own_error, wait_for_all
 from birchbark.cluster.on_ray import Resources
-from birchbark.errors import InputError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Ids
 from birchbark.score.precision import Precision
 from birchbark.score.session import Floats, OnnxSession, Session
@@ -50,6 +51,12 @@ class ScorerServer:
         fingerprint, checkpoint, precision = model
         key = fingerprint, precision
         if key not in self._sessions:
+            if checkpoint.fingerprint != fingerprint:
+                raise CheckpointError(
+                    "another version of the model on this node",
+                    where=f"{gethostname()}: {checkpoint.directory}",
+                    remedy="copy the model that the service has to all nodes",
+                )
             self._sessions[key] = OnnxSession(checkpoint, self._threads, precision=precision)
         return self._sessions[key]
 
