@@ -556,7 +556,7 @@ CHECKS: dict[str, list[Check]] = {
         Check(
             "a query without terms",
             READ,
-            "finds nothing",
+            "finds nothing without vectors, and with them what is nearest in meaning",
             searched(lambda s: s.search("?!").hits),
             (),
         ),

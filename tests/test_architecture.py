@@ -84,7 +84,6 @@ MAY_IMPORT = {
         "index",
         "pipeline",
         "retrieve",
-        "score",
         "serve",
         "show",
         "text",

@@ -1,5 +1,7 @@
 """Do errors say what, where, found, wanted and remedy?"""
 
+from collections.abc import Callable
+
 import pytest
 
 from birchbark.errors import (
@@ -9,6 +11,10 @@ from birchbark.errors import (
     InputError,
     require_at_least,
 )
+from birchbark.retrieve.bm25 import BM25
+from birchbark.retrieve.rm3 import RM3
+from birchbark.segment.passages import Passages
+from birchbark.segment.windows import Windows
 
 
 def test_message_has_all_parts() -> None:
@@ -39,7 +45,23 @@ def test_invalid_input_has_exit_code_2() -> None:
 )
 def test_numbers_have_a_range(value: float, message: str) -> None:
     """Compiled code would fail at numbers beyond 32 bits, in other words."""
-    require_at_least("depth", None, 1)
     require_at_least("depth", 2**31 - 1, 1)
     with pytest.raises(InputError, match=f"depth is {message}"):
-        require_at_least("depth", value, 1)
+        require_at_least("depth", value, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BM25(k1=None),  # type: ignore[arg-type]
+        lambda: BM25(b=None),  # type: ignore[arg-type]
+        lambda: RM3(documents=None),  # type: ignore[arg-type]
+        lambda: RM3(original_weight=None),  # type: ignore[arg-type]
+        lambda: Passages(None),  # type: ignore[arg-type]
+        lambda: Windows(None),  # type: ignore[arg-type]
+    ],
+)
+def test_a_number_that_is_needed_is_not_none(make: Callable[[], object]) -> None:
+    """It was accepted, or a TypeError."""
+    with pytest.raises(InputError, match=r"is not a (whole )?number: found None"):
+        make()

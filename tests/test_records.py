@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -111,6 +113,8 @@ def test_best_first_is_stable(scores: list[float], count: int | None) -> None:
     """The highest scores come first; of equal ones the earlier."""
     expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     assert best_first(scores, count) == expected[:count]
+    halves = [round(2 * score) for score in scores]
+    assert best_first(np.array(halves, np.uint8), count) == expected[:count]
 
 
 def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
@@ -127,11 +131,21 @@ def test_documents_that_follow_a_ranking_have_lower_scores() -> None:
     assert (np.diff(above_zero.scores) < 0).all()
 
 
+def test_scores_of_rankings_cannot_be_changed() -> None:
+    """Nor can those of their copies, as from another process."""
+    ranking = Ranking.of(["a", "b"], [0.5, 1.0])
+    for same in (ranking, pickle.loads(pickle.dumps(ranking)), deepcopy(ranking)):
+        assert same == ranking
+        assert not same.scores.flags.writeable
+
+
 def test_rankings_from_pairs() -> None:
     """They may be in any order, as pairs or as a mapping; a repeated document is an error."""
     expected = Ranking.of(["a", "b", "c"], [0.1, 0.9, 0.5])
     assert Ranking.from_pairs([("a", 0.1), ("c", 0.5), ("b", 0.9)]) == expected
     assert Ranking.from_pairs({"c": 0.5, "b": 0.9, "a": 0.1}) == expected
+    scores = {"a": 0.1, "b": 0.9, "c": 0.5}
+    assert Ranking.of(scores.keys(), scores.values()) == expected
     assert Ranking.from_pairs(iter([("a", 0.1), ("b", 0.9)]), depth=1).doc_ids == ("b",)
     with pytest.raises(InputError, match="ranked twice"):
         Ranking.from_pairs([("a", 1.0), ("a", 2.0)])

@@ -97,6 +97,17 @@ def is_damage(error: Exception) -> bool:
     return not (isinstance(error, OSError) and error.errno in refusals)
 
 
+@contextmanager
+def reporting_damage(what: str, where: object, remedy: str) -> Iterator[None]:
+    """Turn errors that only damage can cause into an ArtifactError: `damaged WHAT`, at `where`."""
+    try:
+        yield
+    except (OSError, ValueError, IndexError) as error:
+        if not is_damage(error):
+            raise
+        raise ArtifactError(f"damaged {what}: {error}", where=str(where), remedy=remedy) from error
+
+
 def applicable(remedy: str, known: Iterable[str]) -> str:
     """Return the clauses of a remedy before the first with an option that is not `known`.
 
@@ -186,30 +197,31 @@ def extra(name: str) -> Iterator[None]:
         ) from missing
 
 
-def require_at_least(name: str, value: Any, minimum: int) -> None:
-    """Raise InputError unless `value` is a whole number, `minimum` or more, or None.
+def require_at_least(name: str, value: int, minimum: int) -> None:
+    """Raise InputError unless `value` is a whole number, `minimum` or more.
 
     It must fit into 32 bits. name: what the value is, as the message calls it.
     """
     known: object = value
-    if known is not None and not isinstance(known, Integral):
+    if not isinstance(known, Integral):
         raise InputError(f"{name} is not a whole number", found=repr(value))
-    if value is not None and not minimum <= value < 1 << 31:
+    if not minimum <= value < 1 << 31:
         wanted = f"{minimum} or more" if not value >= minimum else f"below {1 << 31:,}"
         raise InputError(f"{name} is out of range", wanted=wanted, found=str(value))
 
 
-def require_number(name: str, value: object) -> None:
-    """Raise InputError unless `value` is a number, or None."""
-    if value is not None and not isinstance(value, Real):
+def require_number(name: str, value: float) -> None:
+    """Raise InputError unless `value` is a number."""
+    known: object = value
+    if not isinstance(known, Real):
         raise InputError(f"{name} is not a number", found=repr(value))
 
 
-def require_share(name: str, value: float | None) -> None:
-    """Raise InputError unless `value` is 0 to 1, or None.
+def require_share(name: str, value: float) -> None:
+    """Raise InputError unless `value` is 0 to 1.
 
     name: what the value is, as the message calls it.
     """
     require_number(name, value)
-    if value is not None and not 0 <= value <= 1:
+    if not 0 <= value <= 1:
         raise InputError(f"{name} is out of range", wanted="0 to 1", found=str(value))

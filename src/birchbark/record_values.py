@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
-from birchbark.arguments import listed, shown
+from birchbark.arguments import listed, mapping_of, shown
 from birchbark.errors import InputError
 
 T = TypeVar("T")
 
 MAX_GRADE = 10_000  # measures need memory in proportion to the highest grade
+MAX_WEIGHT = 1e30  # of a term or field; sums of products with it are finite
 
 
 def is_missing(value: object) -> bool:
@@ -68,6 +69,24 @@ def as_grade(value: Any) -> int:
         found = shown(value)
         raise InputError("grade is out of range", wanted=f"at most {MAX_GRADE:,}", found=found)
     return int(number)
+
+
+def weighted_terms(values: object, name: str) -> dict[str, float]:
+    """Return index terms with their weights as floats.
+
+    name: what they are, as the message calls them. Raises InputError unless each term is a text
+    that is not empty, and each weight a number from 0 to MAX_WEIGHT.
+    """
+    weights = mapping_of(values, name)
+    for term, weight in weights.items():
+        is_term, is_number = isinstance(term, str) and term, isinstance(weight, Real)
+        if not (is_term and is_number and type(weight) is not bool and 0 <= weight <= MAX_WEIGHT):
+            raise InputError(
+                f"{name}: invalid weight of term {term!r}",
+                wanted=f"terms as text, numbers from 0 to {MAX_WEIGHT:g}",
+                found=shown(weight),
+            )
+    return {term: float(weight) for term, weight in weights.items()}
 
 
 def by_id(values: Mapping[str, T], what: str) -> Mapping[str, T]:

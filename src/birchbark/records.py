@@ -30,6 +30,7 @@ from birchbark.record_values import (
     ids_of,
     is_missing,
     take_id,
+    weighted_terms,
 )
 
 T = TypeVar("T")
@@ -199,7 +200,8 @@ class Query:
             SPLADE computes them. Default None.
 
     Raises:
-        InputError: The id is neither a string nor an integer, or the text is not a string.
+        InputError: The id is neither a string nor an integer, the text is not a string, or a weight
+            is not a number from 0 to 1e30.
     """
 
     query_id: str
@@ -209,8 +211,11 @@ class Query:
     def __post_init__(self) -> None:
         object.__setattr__(self, "query_id", as_id(self.query_id, "query id"))
         object.__setattr__(self, "text", text_of(self.text, f"the text of query {self.query_id}"))
-        if self.weights is not None and not mapping_of(self.weights, "weights"):
-            raise InputError(f"query {self.query_id} has no weights", wanted="one term or more")
+        if self.weights is not None:
+            weights = weighted_terms(self.weights, f"weights of query {self.query_id}")
+            if not weights:
+                raise InputError(f"query {self.query_id} has no weights", wanted="one term or more")
+            object.__setattr__(self, "weights", weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +280,13 @@ class Ranking:
     doc_ids: tuple[str, ...]
     scores: Float32s
 
+    def __post_init__(self) -> None:
+        self.scores.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Ranking], tuple[tuple[str, ...], Float32s]]:
+        """Copies and pickles are made anew, since those of an array can be written to."""
+        return Ranking, (self.doc_ids, self.scores)
+
     @classmethod
     def of(cls, doc_ids: Sequence[str], scores: ArrayLike, depth: int | None = None) -> Ranking:
         """Rank documents by their scores; equal scores are in descending byte order of doc_ids.
@@ -289,10 +301,11 @@ class Ranking:
                 ids and scores differ.
         """
         doc_ids = ids_of(doc_ids)
-        require_at_least("depth", depth, 0)
+        if depth is not None:
+            require_at_least("depth", depth, 0)
         try:
             with np.errstate(over="ignore"):  # too large for float32 is infinite, rejected below
-                given = scores if hasattr(scores, "__len__") else listed(scores, "scores")  # type: ignore[arg-type]
+                given = scores if hasattr(scores, "__array__") else listed(scores, "scores")  # type: ignore[arg-type]
                 values = np.asarray(given).astype(np.float32)
         except (OverflowError, TypeError, ValueError):
             raise InputError("scores are not numbers", found=shown(scores)) from None
@@ -311,9 +324,7 @@ class Ranking:
                 remedy="trec_eval refuses such runs too; remove the duplicate",
             )
         order = _order(doc_ids, values)[:depth]
-        values = values[order]
-        values.flags.writeable = False
-        return cls(tuple(doc_ids[i] for i in order), values)
+        return cls(tuple(doc_ids[i] for i in order), values[order])
 
     @classmethod
     def from_pairs(
@@ -381,7 +392,8 @@ def best_first(scores: ArrayLike, count: int | None = None) -> list[int]:
 
     Of equal scores the earlier one precedes.
     """
-    order: list[int] = np.argsort(-np.asarray(scores), kind="stable")[:count].tolist()
+    lowest_first = -np.asarray(scores, np.float64)  # unsigned integers have no negatives
+    order: list[int] = np.argsort(lowest_first, kind="stable")[:count].tolist()
     return order
 
 
