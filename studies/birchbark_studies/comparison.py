@@ -137,6 +137,19 @@ def tuning_columns(measure: str) -> tuple[Column, ...]:
     return columns(Style.MEASURE, f"{measure}, other folds", f"{measure}, this fold")
 
 
+def match_rows(
+    matched: Mapping[str, tuple[float, Run]], qrels: Qrels, measures: Sequence[str]
+) -> tuple[Row, ...]:
+    """Return a row for each set of candidates, with its match ratio and measures.
+
+    matched: row → (match ratio averaged over queries, run).
+    """
+    return tuple(
+        Row.of(name, (ratio, *measure(qrels, run, measures).means.values()))
+        for name, (ratio, run) in matched.items()
+    )
+
+
 def difference_dots(name: str, group: Group, measures: Sequence[str], baseline: str) -> Dots:
     """Plot differences from the baseline, with one row per system and one series per measure.
 

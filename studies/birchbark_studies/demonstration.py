@@ -15,15 +15,20 @@ def demonstration_note(recipe: Recipe) -> str:
     """Return the sentence that stands above the tables; empty if the recipe says nothing.
 
     It counts the texts of all training runs of a model. Runs that read all of their data, whose
-    size only the data tells, are named.
+    size only the data tells, are named; models without such a run are told apart.
     """
     if not recipe.demonstration:
         return ""
-    largest, whole = 0, dict[str, None]()
+    largest: dict[tuple[str, ...], int] = {}  # data that a model reads whole → texts of the rest
     for chain in recipe.experiment.chains.values():
-        largest = max(largest, sum(count_texts(training) or 0 for training in chain))
-        for training in chain:
-            if count_texts(training) is None:
-                whole |= dict.fromkeys(unlimited(training))
-    size = f"{largest:,} texts" + (f" and all of {' and '.join(whole)}" if whole else "")
+        uncounted = (training for training in chain if count_texts(training) is None)
+        whole = tuple(dict.fromkeys(name for training in uncounted for name in unlimited(training)))
+        count = sum(count_texts(training) or 0 for training in chain)
+        largest[whole] = max(count, largest.get(whole, 0))
+    size = " or ".join(_size(whole, count) for whole, count in sorted(largest.items()))
     return NOTE.format(size=size, paper=recipe.demonstration)
+
+
+def _size(whole: tuple[str, ...], count: int) -> str:
+    of_rest = (f"{count:,} texts",) if count or not whole else ()
+    return " and ".join((*of_rest, *(f"all of {name}" for name in whole)))

@@ -71,13 +71,14 @@ def first_stages(
     collection: TestCollection,
     *,
     rm3: bool,
+    folds: int = defaults.TUNING_FOLDS,
 ) -> dict[str, Run]:
     """Return the first-stage runs of a collection by name, each cut off at the recipe's depth.
 
     That is the run named by the recipe, restricted to judged queries, or else BM25 and, if `rm3`
     is true, BM25 with RM3. If the recipe lists several parameters of RM3, each query is ranked with
     those that are best on the other folds, which are reported. index: builds the index; called only
-    if a run must be computed.
+    if a run must be computed. folds: their number, unless the collection has its own.
     """
     if collection.run:
         judged = {query.query_id for query in collection.queries}
@@ -89,16 +90,16 @@ def first_stages(
         return rank_queries(index(), collection.queries, stage, depth=recipe.depth, tag=tag)
 
     variants = recipe.rm3.variants if rm3 else ()
-    folds: Folds = ()
+    divided: Folds = ()
     if len(variants) > 1:  # told before any work
-        folds = collection.folds_or_random(defaults.TUNING_FOLDS, recipe.seed)
+        divided = collection.folds_or_random(folds, recipe.seed)
     runs = {BY_BM25: rank(None, BY_BM25)}
     ranked = [rank(variant, BY_RM3) for variant in variants]
     if len(ranked) == 1:
         runs[BY_RM3] = ranked[0]
     if len(ranked) > 1:
         runs[BY_RM3], _, chosen = cross_validated_run(
-            ranked, collection.qrels, folds, recipe.rm3.measure, BY_RM3
+            ranked, collection.qrels, divided, recipe.rm3.measure, BY_RM3
         )
         for number, row in enumerate(chosen, 1):
             told = ", ".join(f"{name} {value}" for name, value in asdict(variants[row]).items())

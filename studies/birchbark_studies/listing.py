@@ -82,7 +82,9 @@ def list_recipe(recipe: Recipe, root: Path | None) -> Listing:
         try:
             reasons = tuple(stale_because(recipe, results, root))
             state = State.CURRENT if all(needs.values()) else State.UNCHECKED
-            seconds = read_json(results / MANIFEST, "study").get("seconds")
+            manifest = read_json(results / MANIFEST, "study")
+            if manifest["recipe"].get("larger") == recipe.larger:
+                seconds = manifest.get("seconds")
         except (InputError, ArtifactError) as fault:
             state, reasons = State.DAMAGED, (str(fault),)
         else:

@@ -36,6 +36,11 @@ class Experiment(ABC):
     uses_collections: ClassVar[bool] = True
 
     @property
+    def reads_texts(self) -> bool:
+        """Whether queries and documents are read even if a run is given; true by default."""
+        return True
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The names or directories of the checkpoints that must exist; none by default."""
         return ()

@@ -15,9 +15,10 @@ from birchbark.checkpoint.locate import open_named
 from birchbark.collection.data_files import data_fingerprint, data_path
 from birchbark.section import Section
 from birchbark.train.config import TrainingConfig
+from birchbark.train.distributed import ProcessGroup
 from birchbark.train.read_config import read_training
 from birchbark.train.setting_grid import read_with_settings
-from birchbark.train.training import check_device, train
+from birchbark.train.training import check_device, train, without_auto
 from birchbark.train.training_folder import LOG, MODEL, STATE
 from birchbark.train.training_log import read_log
 from birchbark.train.training_run import ProgressReporter, training_versions
@@ -131,18 +132,19 @@ def train_all(chains: Mapping[str, Chain], workspace: Workspace) -> dict[str, Tr
             base = step.base if number == 1 else str(folder / MODEL)
             training = replace(step, base=base, values=_settings(chain[:number]))
             folder = trainings / _digest(training, workspace)
-            progress = read_progress(folder / STATE)
-            if not (progress.ended and (folder / MODEL).exists()):
-                title = f", {training.title}" if len(chain) > 1 else ""
-                workspace.progress(f"training: {name}{title}")
-                progress = train(
-                    training,
-                    workspace.root,
-                    folder,
-                    shared=trainings,
-                    device=workspace.device,
-                    reporter=ProgressReporter(partial(_indented, workspace)),
-                )
+            with workspace.alone(folder):
+                progress = read_progress(folder / STATE)
+                if not (progress.ended and (folder / MODEL).exists()):
+                    title = f", {training.title}" if len(chain) > 1 else ""
+                    workspace.progress(f"training: {name}{title}")
+                    progress = train(
+                        training,
+                        workspace.root,
+                        folder,
+                        shared=trainings,
+                        processes=ProcessGroup(device=workspace.device),
+                        reporter=ProgressReporter(partial(_indented, workspace)),
+                    )
         models[name] = TrainedModel(folder / MODEL, progress, read_log(folder / LOG))
     return models
 
@@ -169,6 +171,7 @@ def _settings(chain: Chain) -> Mapping[str, Any]:
 
 def _digest(training: TrainingConfig, workspace: Workspace) -> str:
     """Hash everything that determines the trained model."""
+    training = without_auto(training, workspace.device)
     files = [data_path(workspace.root, name) for name in training.files]
     parts = [
         training.values,

@@ -35,7 +35,7 @@ from birchbark_studies.collections import CollectionFiles, TestCollection, open_
 # What an index depends on besides its documents and its schema, in the package and outside it.
 CODE = ("collection", "index", "text", "records.py", "record_values.py", "defaults.py")
 LIBRARIES = ("PyStemmer", "regex", "numpy", "tokenizers")
-WAIT = 24 * 3600.0  # seconds for another study to build an index, or store scores
+WAIT = 24 * 3600.0  # seconds for another study, which uses the same cache
 
 
 def _index_key(collection: TestCollection, schema: Schema, extended_by: str) -> str:
@@ -119,9 +119,8 @@ class Workspace:
         schema = schema.reading(collection.files.read_fields)
         key = _index_key(collection, schema, extended_by)
         directory = self.cache_or_scratch / "indexes" / key
-        directory.parent.mkdir(parents=True, exist_ok=True)
         notes = directory.with_suffix(".notes.json")  # written last
-        with closing(lock(directory.with_suffix(".lock"), "index of a study", WAIT)):
+        with self.alone(directory):
             if not (notes.exists() and _is_readable(directory)):
                 discard(directory)
                 self.progress(f"{collection.name}: indexing, {schema.analyzer}")
@@ -131,6 +130,13 @@ class Workspace:
             for note in read_json(notes, "index of a study"):
                 self.progress(f"note: {collection.name}: {note}")
             return Index(directory)
+
+    @contextmanager
+    def alone(self, directory: Path) -> Iterator[None]:
+        """Make a folder of the cache, or add to it, while other studies that need it wait."""
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with closing(lock(directory.with_suffix(".lock"), "cache of studies", WAIT)):
+            yield
 
     def note_cpu_only(self, component: str) -> None:
         """Report that `component` runs on the CPU, if another device was chosen."""

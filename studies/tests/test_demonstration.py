@@ -39,12 +39,12 @@ def test_stand_ins_are_demonstrations(path: Path) -> None:
         ("birch-core17", False, "12,800 texts; in the thesis on 12.8 million"),  # QA, then MB
         ("birch-time", False, "12,800 texts; in the thesis"),
         ("uva-relemb", False, "22,800 texts; in the paper"),
-        ("cord-adaptation", False, "8,400 texts and all of titles; the report"),
+        ("cord-adaptation", False, "8,400 texts or all of titles; the report"),
         ("passages-settings", True, "336,000 texts; in the thesis on 630,000"),
     ],
 )
 def test_sizes(name: str, larger: bool, size: str) -> None:
-    """All runs of a model count; data sets that are read in full are named."""
+    """All runs of a model count; data sets that models read in full are named apart."""
     assert size in demonstration_note(read_recipe(RECIPES / f"{name}.toml", larger))
 
 

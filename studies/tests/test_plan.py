@@ -13,6 +13,7 @@ from birchbark.cli import group
 from birchbark.section import Section
 from birchbark_studies.experiments.evidence.evidence_experiment import EvidenceExperiment
 from birchbark_studies.experiments.recipe_file import read_recipe
+from birchbark_studies.listing import list_recipe
 from birchbark_studies.plan import TOKENS, TOKENS_OF_WORD, plan_study, speed
 from birchbark_studies.recipe_folder import RECIPES
 
@@ -175,6 +176,20 @@ def test_documents_are_as_long_as_those_that_are_here(recipe: Path) -> None:
     size = 2 * (4 * 16 * 16 + 2 * 16 * 24)
     expected = 2 * size * 7 * TOKENS_OF_WORD * 15 * 2 / speed("cpu")
     assert read.seconds == pytest.approx(expected)
+
+
+def test_a_first_stage_by_vectors_reads_all_documents() -> None:
+    """Re-ranking plans it as pipelines do."""
+    recipe = read_recipe(RECIPES / "cord-reranking.toml")
+    assert recipe.experiment.times_encoded(recipe.collections[0]) == 1
+
+
+def test_the_last_time_is_of_the_same_settings() -> None:
+    """The time of a small run says nothing of a large one."""
+    path = RECIPES / "passages-depth.toml"
+    seconds = [list_recipe(read_recipe(path, larger), None).seconds for larger in (False, True)]
+    assert seconds[0]
+    assert seconds[1] is None
 
 
 def test_documents_with_vectors_are_all_read(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import click
 
 from birchbark import defaults
 from birchbark.cli.console import notify
-from birchbark.cli.options import PATH, option, replace_option
+from birchbark.cli.options import option, replace_option
 
 
 @click.command(
@@ -20,7 +20,12 @@ from birchbark.cli.options import PATH, option, replace_option
 @click.argument("query")
 @click.argument("text")
 @option("--model", default=defaults.MODEL, help="A cross-encoder.")
-@option("--output", required=True, type=PATH, help="Self-contained HTML file to write.")
+@option(
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Self-contained HTML file to write.",
+)
 @replace_option("file")
 def draw_attention(query: str, text: str, model: str, output: Path, replace: bool) -> None:
     """Draw a model's attention in each layer and head when it scores TEXT for QUERY."""

@@ -154,14 +154,19 @@ def _collections(top: Section, experiment: Experiment) -> tuple[CollectionFiles,
         return ()
     collections = []
     for section in top.sections("collections"):
+        needed = experiment.reads_texts or "run" not in section.keys
+        documents, queries = (
+            section.text(key) if needed else section.text(key, "")
+            for key in ("documents", "queries")
+        )
         format_ = section.one_of("format", tuple(READERS)) if "format" in section.keys else ""
         collections.append(
             CollectionFiles(
                 section.text("name"),
-                section.text("documents", ""),
-                section.text("queries", ""),
+                documents,
+                queries,
                 section.text("qrels"),
-                section.texts("topic_fields", ("title",)),
+                section.texts("topic_fields", defaults.TOPIC_FIELDS),
                 section.text("run", ""),
                 section.text("folds", ""),
                 format_,

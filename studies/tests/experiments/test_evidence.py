@@ -275,17 +275,17 @@ def test_the_recipes_seed_draws_all_folds(
     study: SmallStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RM3's parameters are tuned on the same folds as weights."""
-    seeds = set()
+    drawn_as = set()
 
     def drawn(query_ids: Iterable[str], count: int, seed: int) -> Folds:
-        seeds.add(seed)
-        return make_folds(query_ids, 2, seed)
+        drawn_as.add((count, seed))
+        return make_folds(query_ids, count, seed)
 
     monkeypatch.setattr("birchbark_studies.collections.make_folds", drawn)
     study.replace("rm3 = false", "rm3 = true")
     study.replace("[evidence]", "seed = 7\n[rm3]\ndocuments = [1, 3]\n[evidence]")
     study.run()
-    assert seeds == {7}
+    assert drawn_as == {(2, 7)}
 
 
 def test_rm3_is_tuned_on_the_other_folds(study: SmallStudy, tmp_path: Path) -> None:
@@ -403,16 +403,22 @@ def test_query_lengths(study: SmallStudy, tmp_path: Path) -> None:
         assert (first + second) / 2 == pytest.approx(values_of(outcome, "evidence")[row][0])
 
 
-def test_p_of_query_lengths_is_corrected_for_all_classes(study: SmallStudy, tmp_path: Path) -> None:
-    """One model is compared in two classes, one of which has no queries here."""
-    (tmp_path / "q.tsv").write_text("1\triver\n2\tiron\n3\tbirch\n4\tthe river\n")
-    (tmp_path / "qrels.txt").write_text("1 0 canoe 1\n2 0 bridge 1\n3 0 canoe 1\n4 0 canoe 1\n")
-    study.replace("best = 2", "best = 2\nlengths = [1]")
-    counts, _, cross = table_of(study.run(), "lengths").groups[0].rows
-    assert [cell.value for cell in counts.cells] == ["4", "0"]
+def test_p_of_query_lengths_is_corrected_for_all_tests(study: SmallStudy, tmp_path: Path) -> None:
+    """One model is compared in two of three classes; the third has no queries here."""
+    (tmp_path / "q.tsv").write_text(
+        "1\triver\n2\tiron\n3\tbirch\n4\tthe river\n5\tiron river\n6\tbirch river\n"
+    )
+    grades = [f"{number} 0 {'bridge' if number == 2 else 'canoe'} 1\n" for number in range(1, 7)]
+    (tmp_path / "qrels.txt").write_text("".join(grades))
+    study.replace("best = 2", "best = 2\nlengths = [1, 2]")
+    counts, first, cross = table_of(study.run(), "lengths").groups[0].rows
+    assert [cell.value for cell in counts.cells] == ["4", "2", "0"]
     difference = cross.cells[0].difference
     assert difference and difference.p
     assert difference.corrected_p == 2 * difference.p < 1
+    for row in (first, cross):
+        low, high = row.cells[0].interval or (1, 0)
+        assert low <= float(str(row.cells[0].value)) <= high
 
 
 def test_p_of_query_lengths_is_not_corrected_where_the_recipe_says_so(
@@ -659,10 +665,11 @@ def test_names_of_models_are_plain_text(study: SmallStudy, tmp_path: Path) -> No
     assert "a $\\foo$ b" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_missing_documents(study: SmallStudy, tmp_path: Path) -> None:
-    """A study that reads documents refuses a recipe without them."""
-    study.replace('documents = "docs.jsonl"\n', "")
-    with pytest.raises(InputError, match="collection Tiny: this study needs documents"):
+@pytest.mark.parametrize(("key", "file"), [("documents", "docs.jsonl"), ("queries", "q.tsv")])
+def test_missing_texts(study: SmallStudy, key: str, file: str) -> None:
+    """A study whose models score documents needs both, also with a given run."""
+    study.replace(f'{key} = "{file}"\n', 'run = "first.run"\n')
+    with pytest.raises(InputError, match=rf"collections\[1\]\.{key}: key is missing"):
         study.run()
 
 

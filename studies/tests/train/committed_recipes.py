@@ -143,13 +143,15 @@ def _shrunk(name: str, value: Any) -> Any:
         return "fp32"
     if name == "validation" and isinstance(value, float):
         return 0.4 if value else value
+    if name == "mining":
+        return {**value, "start": 0}  # an epoch may be a single step
     if not isinstance(value, int):
         return value
-    if name in ("epochs", "timed"):
-        return 1
+    if name in ("epochs", "timed", "warmup"):
+        return min(value, 1)
     if name == "by_fold":
         return 2
-    if name in ("steps", "warmup", "every", "save_every"):
+    if name in ("steps", "every", "save_every"):
         return min(value, 2)
     sizes = {"hidden": SIZES, "intermediate": SIZES, "heads": HEADS, "take": {}}.get(name)
     return value if sizes is None else sizes.get(value, min(value, 8))

@@ -91,6 +91,27 @@ def test_variants_are_compared(recipe: Path) -> None:
     assert str(root) not in (root / "out" / "results.json").read_text()
 
 
+def test_processors_of_other_precisions_share_no_training(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `auto`, one that is slow in bf16 finds what was trained in fp32, in the same cache."""
+    pytest.importorskip("torch", reason="torch is not installed: nothing can be trained")
+    from birchbark.train import training
+
+    root = recipe.parent
+    found = []
+    for precision, is_fast in (("auto", True), ("auto", False), ("fp32", True)):
+        monkeypatch.setattr(training, "has_fast_bf16", lambda device, fast=is_fast: fast)
+        changes = {"schedule.precision": precision}
+        (root / "tiny.toml").write_text(toml(settings(str(root / "base"), changes)))
+        run_study(read_recipe(recipe), root, root / f"{precision}{is_fast}", cache=root / "cache")
+        found.append({path.parent for path in (root / "cache").glob("trainings/*/model")})
+    auto, both, again = found
+    assert len(auto) == 2
+    assert len(both) == 4
+    assert again == both
+
+
 def test_figures_of_training_runs() -> None:
     """The final training loss is over a fortieth of the steps, and one more if there is a rest.
 

@@ -19,14 +19,13 @@ from birchbark.show.plot import Curves, Plot
 from birchbark.show.table import Cell, Column, Group, Heading, Row, Style, build_tables, columns
 from birchbark.text.analyzer import NORMALISERS
 from birchbark_studies.collections import CollectionFiles, TestCollection
-from birchbark_studies.comparison import Comparison, difference_dots, measure_columns
+from birchbark_studies.comparison import Comparison, difference_dots, match_rows, measure_columns
 from birchbark_studies.experiments.bi_encoder.bi_encoder_scores import (
     Cosines,
     JudgedPairs,
     compute_cosines,
     note_omissions,
 )
-from birchbark_studies.experiments.bi_encoder.match_ratio import match_columns, match_rows
 from birchbark_studies.experiments.trained.model_experiment import ModelExperiment
 from birchbark_studies.layer_encoder import LayerEncoder
 from birchbark_studies.models import Models
@@ -141,12 +140,13 @@ class BiencoderExperiment(ModelExperiment):
 
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
+        match = columns(Style.SHARE, "match ratio") + measure_columns(measures)
         return {
             **self.compared.layout(),
             "auc": columns(Style.MEASURE, *POOLING_MODES),
             "layers": BEST_LAYER,
             "rankings": measure_columns(measures),
-            **({"match": match_columns(measures)} if self.match else {}),
+            **({"match": match} if self.match else {}),
         }
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:

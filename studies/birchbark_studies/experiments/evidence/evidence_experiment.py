@@ -40,6 +40,11 @@ class EvidenceExperiment(Experiment):
         return cls(EvidenceSettings.read(section))
 
     @property
+    def reads_texts(self) -> bool:
+        """Whether models score documents; published scores need none."""
+        return bool(self.settings.compared.by_name)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The existing models, and the models that training runs start from or learn from."""
         return self.settings.compared.required

@@ -59,7 +59,9 @@ def rank_by_evidence(
 ) -> EvidenceRuns:
     """Rank one collection. models: name of a model, or of a fold's model → model name or path."""
     index = cache(lambda: workspace.index(collection, Schema()))
-    runs = first_stages(recipe, workspace, index, collection, rm3=settings.rm3)
+    runs = first_stages(
+        recipe, workspace, index, collection, rm3=settings.rm3, folds=settings.folds
+    )
     baseline = list(runs)[-1]
     first = runs[baseline]
     ranked = EvidenceRuns(

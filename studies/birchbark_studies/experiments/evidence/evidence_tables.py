@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from birchbark import Query, Run, measure
 from birchbark.combine.interpolate import Scale
 from birchbark.evaluate.measures import Results
-from birchbark.evaluate.significance import compare
+from birchbark.evaluate.significance import compare, mean_interval
 from birchbark.show.plot import Curves, Dots
 from birchbark.show.table import (
     Cell,
@@ -127,7 +129,7 @@ class EvidenceReport:
         if settings.pruned:
             contents["pruned"] = self._pruned()
         if settings.length_bounds:
-            contents["lengths"] = self._lengths(len(heads["lengths"]))
+            contents["lengths"] = self._lengths()
         headings = {name: heading for name, (heading, _) in contents.items()}
         return build_tables(heads, headings, {name: rows for name, (_, rows) in contents.items()})
 
@@ -248,14 +250,15 @@ class EvidenceReport:
         )
         return heading, groups
 
-    def _lengths(self, classes: int) -> tuple[Heading, list[Group]]:
+    def _lengths(self) -> tuple[Heading, list[Group]]:
         """Average the tuned measure of each model's best run per class of query length."""
         settings = self.settings
         comparison = self.recipe.comparison("", (settings.tune,))
-        family = len(settings.shown) * classes if self.recipe.bonferroni else 1  # of one collection
         groups = []
         for collection, by_run in zip(self.collections, self.results, strict=True):
             query_ids = _by_length(collection, settings.length_bounds)
+            tested = len(settings.shown) * sum(len(ids) > 1 for ids in query_ids)
+            family = tested if self.recipe.bonferroni else 1  # of one collection
             tags = (collection.baseline, *self._best_rows(self._rows(collection).values(), by_run))
             results = [by_run[tag] for tag in tags]
             cells = [self._class_cells(results, ids, family) for ids in query_ids]  # per class
@@ -299,9 +302,11 @@ class EvidenceReport:
             Results(result.tag, {name: {q: result.values[name][q] for q in query_ids}}, {})
             for result in results
         ]
-        means = [sum(result.values[name].values()) / len(query_ids) for result in selected]
+        values = [np.array(list(result.values[name].values())) for result in selected]
+        means = [float(of_result.mean()) for of_result in values]
         if len(query_ids) < 2:
             return [Cell(mean) for mean in means]
+        bounds = [mean_interval(of_result, seed=self.recipe.seed) for of_result in values]
         differences = compare(
             selected[0],
             selected[1:],
@@ -309,10 +314,8 @@ class EvidenceReport:
             family=family,
             level=self.recipe.significance_level,
         )
-        return [Cell(means[0])] + [
-            Cell(mean, None, difference[name])
-            for mean, difference in zip(means[1:], differences, strict=True)
-        ]
+        changes = [None, *(difference[name] for difference in differences)]
+        return list(map(Cell, means, bounds, changes))
 
     def _gains(self) -> tuple[Heading, list[Group]]:
         """Compute the shares of queries that improve and that degrade."""

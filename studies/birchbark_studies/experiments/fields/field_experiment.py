@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from birchbark.section import Section
 from birchbark.show.plot import Curves
 from birchbark.show.table import Column, Group, Heading, Row, Style, build_tables, columns
-from birchbark_studies.comparison import Comparison, measure_columns, tuning_columns
-from birchbark_studies.experiments.bi_encoder.match_ratio import match_columns, match_rows
+from birchbark_studies.comparison import Comparison, match_rows, measure_columns, tuning_columns
 from birchbark_studies.experiments.fields.field_runs import SCORED, FieldRuns, rank_by_fields
 from birchbark_studies.experiments.fields.field_settings import FieldSettings
 from birchbark_studies.outcome import Outcome
@@ -79,7 +78,7 @@ class FieldExperiment(Experiment):
                 *columns(Style.DECIMAL, *weights),
                 *tuning_columns(self.settings.tune),
             ),
-            "match": match_columns(measures),
+            "match": columns(Style.SHARE, "match ratio") + measure_columns(measures),
         }
 
     def run(self, recipe: Recipe, workspace: Workspace) -> Outcome:

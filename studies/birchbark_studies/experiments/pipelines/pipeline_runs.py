@@ -165,7 +165,7 @@ class CollectionRanker:
         if key not in self._with_vectors:
             index = workspace.index(self._collection, Schema(), extended_by=key)
             workspace.progress(f"{self._collection.name}: computing vectors")
-            with open_writer(index.directory) as writer:
+            with workspace.alone(index.directory), open_writer(index.directory) as writer:
                 vectors.attach(writer)
             self._with_vectors[key] = Index(index.directory)
         return self._with_vectors[key]

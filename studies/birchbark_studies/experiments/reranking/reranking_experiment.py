@@ -112,6 +112,10 @@ class RerankingExperiment(ModelExperiment):
         stages += self.nearest is not None
         return self.settings.deepest * stages * len(self.compared.by_name) * len(self.fields)
 
+    def times_encoded(self, collection: CollectionFiles) -> int:
+        """Return 1 if a first stage ranks all documents by vectors, else 0."""
+        return int(self.nearest is not None)
+
     def layout(self, measures: tuple[str, ...]) -> Mapping[str, tuple[Column, ...]]:
         """Map the name of each table to its columns."""
         return self.compared.layout() | layout(self.settings, measures, tuple(self.fields))

@@ -202,6 +202,7 @@ class RerankingReport:
         depths = DEPTHS_NOTE.format(measure=self.measures[0])
         if settings.judged_only:
             depths += JUDGED_NOTE[settings.removed]
+            reranked += JUDGED_NOTE[settings.removed]
         others = (
             "" if settings.auc_pairs == JUDGED_PAIRS else UNJUDGED_PAIRS.format(deepest=deepest)
         )
