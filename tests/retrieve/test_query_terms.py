@@ -29,3 +29,6 @@ def test_weighted_queries_round_trip(index: Index) -> None:
     for bad in ("birch", "birch^", "^1", "birch^x"):
         with pytest.raises(InputError, match="not a weighted term"):
             parse_weighted(bad)
+    for bad in ("bee^-1 wasp^1", "bee^1e999", "bee^1e30 bee^1e30"):
+        with pytest.raises(InputError, match="the query: invalid weight of term 'bee'"):
+            parse_weighted(bad)

@@ -182,7 +182,10 @@ def _rank_by_terms(
     rankings, lines, unexpanded, short = {}, [], 0, []
     with progress("retrieving", len(topics)) as advance:
         for query in topics:
-            parsed = parse_weighted(query.text) if weighted else query.weights
+            try:
+                parsed = parse_weighted(query.text) if weighted else query.weights
+            except InputError as fault:
+                raise fault.at(f"query {query.query_id}") from None
             weights = query_terms(index.analyzer, query.text) if parsed is None else parsed
             expanded = expanded_query(index, weights, stage)
             unexpanded += bool(stage.expansion) and expanded.keys() == weights.keys()

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from birchbark.errors import InputError
+from birchbark.record_values import weighted_terms
 from birchbark.text.analyzer import Analyzer
 
 _WEIGHTED_TERM = re.compile(r"(\S+)\^([0-9.eE+-]+)")
@@ -21,7 +22,7 @@ def parse_weighted(text: str) -> dict[str, float]:
     """Parse index terms with weights: `term^weight`, separated by white space.
 
     The terms are used as written, without analysis; weights of a repeated term are added up. Raises
-    InputError for a word of another form.
+    InputError for a word of another form, and a weight out of range.
     """
     weights: defaultdict[str, float] = defaultdict(float)
     for word in text.split():
@@ -30,7 +31,7 @@ def parse_weighted(text: str) -> dict[str, float]:
             weights[match[1] if match else ""] += float(match[2] if match else "")
         except ValueError:
             raise InputError("not a weighted term", found=word, wanted="term^weight") from None
-    return dict(weights)
+    return weighted_terms(weights, "the query")
 
 
 def format_weighted(weights: Mapping[str, float]) -> str:
