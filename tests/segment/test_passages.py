@@ -53,6 +53,12 @@ def test_a_short_text_is_one_passage_with_its_title() -> None:
         Passages(0)
 
 
+def test_a_title_of_blanks_takes_no_sentence() -> None:
+    """An ideographic space is a word of the text, but no title."""
+    document = Document("d", {"title": "\u3000", "text": "They dance. They fly."})
+    assert [p.text for p in Passages(2)(document)] == ["They dance.", "They fly."]
+
+
 def test_a_title_of_half_a_passage_is_prepended() -> None:
     """A longer one is the beginning of the text."""
     document = Document("d", {"title": "one two", "text": "They dance. They fly."})

@@ -44,7 +44,8 @@ class Passages:
         """Return the passages of `document`, in order."""
         contents, title = document.contents, document.title
         title_words = _count_words(title)
-        prepend = 0 < title_words < defaults.TITLE_LIMIT and 2 * title_words <= self.size
+        prepend = bool(title.strip())  # an ideographic space is one of the words below
+        prepend &= title_words < defaults.TITLE_LIMIT and 2 * title_words <= self.size
         prepend &= len(title) <= defaults.PREPENDED_TITLE_CHARACTERS
         found = sentences(document)
         if prepend and len(found) > 1:
