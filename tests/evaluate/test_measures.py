@@ -396,6 +396,14 @@ def test_the_number_of_queries_is_that_of_all_judged_ones() -> None:
     assert measure(QRELS, run(q1="ca"), ["NumQ", "NumRet"]).means == {"NumQ": 2.0, "NumRet": 2.0}
 
 
+def test_relevant_documents_of_unranked_queries_count() -> None:
+    """As by `trec_eval -c`."""
+    qrels = Qrels({"1": {"a": 1}, "2": {"b": 1, "c": 2, "d": 0}})
+    found = measure(qrels, run(q1="a"), ["NumRel"])
+    assert found.values["NumRel"] == {"1": 1.0, "2": 2.0}
+    assert found.means == {"NumRel": 3.0}
+
+
 @pytest.mark.parametrize("name", ["alpha_nDCG@10", "ERR_IA@5", "StRecall@10", "NRBP"])
 def test_measures_of_subtopics_are_refused(name: str) -> None:
     """Judgments are read without subtopics, so that their values would be wrong."""

@@ -88,8 +88,7 @@ def measure(
             rankings[number] = scores
     distinct = {str(m): m for m in parsed.values()}  # AP and MAP are the same measure
     values: dict[str, dict[str, float]] = {
-        # a judged query that is not ranked counts as 0, and as one query
-        name: dict.fromkeys(qrels.grades, float(m.NAME == "NumQ"))
+        name: {query_id: _unranked(m, grades) for query_id, grades in qrels.grades.items()}
         for name, m in distinct.items()
     }
     # Judged divides by the length of the ranking; a query with an empty ranking counts as 0
@@ -121,6 +120,13 @@ def measure(
         len(qrels.grades) - len(ranked),
         len(run.rankings.keys() - qrels.grades),
     )
+
+
+def _unranked(measure: Any, grades: Mapping[str, int]) -> float:
+    """Return the value of a query with these grades that is not ranked."""
+    if measure.NAME == "NumRel":
+        return float(sum(grade >= measure["rel"] for grade in grades.values()))
+    return float(measure.NAME == "NumQ")
 
 
 def _numbered(
