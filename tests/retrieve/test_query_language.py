@@ -116,6 +116,10 @@ def test_filters_of_quoted_values() -> None:
     assert Filter.parse("type", text).values == ("docs/*",)
     ((_, text),) = parse_query('x -type:"!a..b"', KEYWORDS).filters
     assert Filter.parse("type", text) == Filter(("!a..b",), negated=True)
+    ((_, text),) = parse_query('x modified:"2024"', KEYWORDS).filters
+    assert Filter.parse("modified", text) == Filter(("2024",))
+    ((_, text),) = parse_query("x modified:2024", KEYWORDS).filters
+    assert Filter.parse("modified", text) != Filter(("2024",))
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,13 @@ def period(text: str) -> tuple[str, str] | None:
     return before.isoformat()[:size], first.isoformat()[:size]
 
 
-def filter_of(value: str) -> str:
-    """Return the filter that allows exactly the documents with this value."""
-    return '"' + value.replace('"', '""') + '"' if _SYNTAX.search(value) else value
+def filter_of(value: str, *, exact_date: bool = False) -> str:
+    """Return the filter of this value: the value itself, unless it could mean something else.
+
+    exact_date: whether a part of a date is to mean this value alone, not any time in it.
+    """
+    quoted = _SYNTAX.search(value) or (exact_date and period(value))
+    return '"' + value.replace('"', '""') + '"' if quoted else value
 
 
 def parse_filters(filters: Iterable[str]) -> dict[str, str]:

@@ -148,7 +148,7 @@ def _filter(token: re.Match[str], fields: Mapping[str, str]) -> QueryPart | None
     if not name or not (quoted or token["value"]):
         return None
     if field := fields.get(name) or fields.get(name.lower()):
-        value = token["value"] if quoted is None else filter_of(quoted)
+        value = token["value"] if quoted is None else filter_of(quoted, exact_date=True)
         if token["more"]:
             value = f"{value}*"
         if negated:
