@@ -22,8 +22,9 @@ from birchbark.index.statistics import Statistics
 from birchbark.index.verify import find_damage
 from birchbark.index.weighted_terms import MAX_IMPACT
 from birchbark.index.writer import IndexWriter
-from birchbark.records import Ranking
-from birchbark.retrieve.first_stage import FirstStage, rank_query
+from birchbark.records import Query, Ranking
+from birchbark.retrieve.engine import IndexEngine
+from birchbark.retrieve.first_stage import FirstStage, rank_queries, rank_query
 from birchbark.retrieve.impacts import Impacts
 from birchbark.retrieve.match import AND
 from birchbark.retrieve.rm3 import RM3
@@ -159,6 +160,15 @@ def test_schemas_that_contradict_themselves(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             build_index([{"id": "x", "text": ""}], tmp_path / "i", schema)
+
+
+def test_runs_from_python_have_the_tag_of_runs_from_the_shell(tmp_path: Path) -> None:
+    """Fields with stored weights are scored by them, whatever the model of the others."""
+    index = build_index([record(0, {"bee": 1.0})], tmp_path / "i", SCHEMA)
+    for fields, tag in (({"vector": 1.0}, "impacts"), ({"vector": 1.0, "contents": 1.0}, "bm25")):
+        stage = FirstStage(fields=fields)
+        assert rank_queries(index, [Query("1", "bee")], stage).tag == tag
+        assert IndexEngine(index, stage).name == tag
 
 
 def test_the_shell(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from birchbark.index.index import Index
 from birchbark.index.statistics import field_statistics
 from birchbark.records import Document, Ranking
 from birchbark.retrieve.bm25 import bm25_idf
-from birchbark.retrieve.first_stage import FirstStage, model_of, rank_query
-from birchbark.retrieve.impacts import Impacts
+from birchbark.retrieve.first_stage import FirstStage, rank_query, run_tag
 from birchbark.retrieve.match import Match
 from birchbark.retrieve.rank_terms import RankTerms, rank
 from birchbark.text.analyzer import Analyzer
@@ -94,11 +93,7 @@ class IndexEngine:
     @property
     def name(self) -> str:
         """The tag of its runs."""
-        fields = self.stage.searched(self.index)
-        models = {type(model_of(self.index, self.stage, field)) for field in fields}
-        if models == {Impacts}:
-            return replace(self.stage, model=Impacts(1)).name
-        return self.stage.name
+        return run_tag(self.index, self.stage)
 
     def filtered(self, filters: Mapping[str, str]) -> Self:
         """Return this engine with additional filters.

@@ -234,7 +234,13 @@ def rank_queries(
             raise InputError(f"a second query with the id {query.query_id}")
         rankings[query.query_id] = rank_query(index, query.weights or query.text, stage, depth)
         advance(1)
-    return Run(rankings, tag or stage.name)
+    return Run(rankings, tag or run_tag(index, stage))
+
+
+def run_tag(index: Index, stage: FirstStage) -> str:
+    """Return the tag of runs of this stage on this index, whose fields may have stored weights."""
+    models = {type(model_of(index, stage, field)) for field in stage.searched(index)}
+    return dataclasses.replace(stage, model=Impacts(1)).name if models == {Impacts} else stage.name
 
 
 def match_ratio(
