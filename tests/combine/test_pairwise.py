@@ -52,7 +52,7 @@ def test_a_sample_compares_each_document_equally_often(count: int, sample: int, 
         assert pairs == Pairwise().pairs(count, query)
 
 
-@pytest.mark.parametrize("name", ["mean", "sum:3", "sample", "sample:0", "sample:x", ""])
+@pytest.mark.parametrize("name", ["mean", "sum:", "sum:3", "sample", "sample:0", "sample:x", ""])
 def test_unknown_methods(name: str) -> None:
     """The error message lists the methods."""
     with pytest.raises(InputError, match="sum, binary, min, max, or sample:M"):

@@ -45,7 +45,9 @@ def test_a_segmenter_of_ones_own_has_no_name() -> None:
     assert segmenter_name(lambda document: []) is None
 
 
-@pytest.mark.parametrize("name", ["", "words", "passages:", "passages:x", "windows:5", "title:3"])
+@pytest.mark.parametrize(
+    "name", ["", "words", "passages:", "passages:x", "windows:", "windows:5", "title:3"]
+)
 def test_unknown_names_are_refused(name: str) -> None:
     """The error lists those that are known."""
     with pytest.raises(InputError, match=r"unknown segments.*sentences, paragraphs.*windows:SIZE"):

@@ -213,9 +213,9 @@ def aggregate(scores: Float32s, aggregation: Aggregation, unread: int = 0) -> Ag
 
 
 def bounds_from_below(aggregation: Aggregation) -> bool:
-    """Return whether the evidence of any segments of a document is a lower bound of its evidence.
+    """Return whether evidence in which any scores are replaced by 0 is a lower bound.
 
-    False if unknown.
+    So it is with the segments that were not read as `unread`. False if unknown.
     """
     return isinstance(aggregation, (Top, TopMean, Sum))
 

@@ -94,8 +94,6 @@ def _fuse(
     given = [1.0] * len(runs) if weights is None else listed(weights, "weights")
     for weight in given:
         require_number("weight of a run", weight)
-        if weight is None:
-            raise InputError("weight of a run is missing", found=str(given))
     if len(given) != len(runs):
         raise InputError("wrong number of weights", wanted=str(len(runs)), found=str(len(given)))
     if not all(isfinite(weight) and weight >= 0 for weight in given) or not any(given):

@@ -90,9 +90,9 @@ class Pairwise:
 
 def parse_pairwise(text: str) -> Pairwise:
     """Parse the name of a pairwise aggregation: sum, binary, min, max, or sample:M."""
+    if text in METHODS:
+        return Pairwise(text)
     name, _, number = text.partition(":")
-    if name in METHODS and not number:
-        return Pairwise(name)
     if name == "sample" and is_count(number) and int(number) > 0:
         return Pairwise("sum", int(number))
     raise InputError(

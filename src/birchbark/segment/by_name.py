@@ -37,10 +37,10 @@ def parse_segmenter(name: str) -> Segmenter:
     """
     if name in SEGMENTERS:
         return SEGMENTERS[name]
-    kind, _, numbers = name.partition(":")
-    if kind == "passages" and (is_count(numbers) or name == kind):
+    kind, colon, numbers = name.partition(":")
+    if kind == "passages" and (is_count(numbers) or not colon):
         return Passages(int(numbers)) if numbers else Passages()
-    size, _, overlap = (numbers or DEFAULT_WINDOW).partition("/")
+    size, _, overlap = (numbers if colon else DEFAULT_WINDOW).partition("/")
     if kind == "windows" and is_count(size) and is_count(overlap):
         return Windows(int(size), int(overlap))
     raise InputError(
