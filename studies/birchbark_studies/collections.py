@@ -112,7 +112,7 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
     """Read the queries and judgments. `TestCollection.documents` reads the documents later.
 
     Without a queries file, each judged query gets an empty text. Raises InputError if no query is
-    judged.
+    judged, or none of those in the run.
     """
     qrels = replace(read_qrels(data_path(root, files.qrels)), relevant=files.relevant)
     if files.queries:
@@ -128,6 +128,12 @@ def open_collection(files: CollectionFiles, root: Path) -> TestCollection:
             remedy=f"check that its query ids match those in {files.qrels}",
         )
     run = read_run(root / files.run) if files.run else None
+    if run and run.rankings.keys().isdisjoint(query.query_id for query in judged):
+        raise InputError(
+            "the run ranks no judged query",
+            where=str(root / files.run),
+            remedy=f"check that its query ids match those in {files.qrels}",
+        )
     folds = read_folds(root / files.folds, qrels.grades) if files.folds else None
     source = data_path(root, files.documents) if files.documents else None
     return TestCollection(files, source, judged, qrels, run, folds)

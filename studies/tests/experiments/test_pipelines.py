@@ -341,10 +341,10 @@ def test_models_that_cannot_be_opened(study: SmallStudy) -> None:
 
 
 def test_a_run_without_judged_queries(study: SmallStudy) -> None:
-    """InputError names the collection."""
+    """InputError names the file."""
     (study.root / "other.run").write_text("9 Q0 canoe 1 2.0 x\n")
     study.append('run = "other.run"\n')
-    with pytest.raises(InputError, match="collection Tiny: the run ranks no judged query"):
+    with pytest.raises(InputError, match=r"other\.run: the run ranks no judged query"):
         study.run()
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from birchbark import (
     FirstStage,
     Index,
-    InputError,
     Query,
     Ranker,
     Run,
@@ -89,8 +88,6 @@ class CollectionRanker:
             index, collection.queries, self._stage, depth=recipe.depth, tag=FIRST
         )
         self._queries = [query for query in collection.queries if query.query_id in run.rankings]
-        if not self._queries:
-            raise InputError("the run ranks no judged query", where=f"collection {collection.name}")
         self._first = replace(_select(run.head(recipe.depth), self._queries), tag=FIRST)
         step = max(1, len(self._queries) // settings.timed)
         self._timed = self._queries[::step][: settings.timed]
