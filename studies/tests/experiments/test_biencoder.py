@@ -274,7 +274,7 @@ def test_a_field_that_no_document_has(study: SmallStudy, tmp_path: Path) -> None
     [
         ('field = "title"', 'field = "body"', "unknown field 'body'"),
         ('"nearest:2+and"', '"near"', "unknown match 'near'"),
-        ('title = "title"', 'title = "heading"', "unknown segments 'heading'"),
+        ('title = "title"', 'title = "heading"', r"bi-encoder: unknown segments 'heading'"),
         ('curve = "max"', 'curve = "min"', "unknown curve 'min'"),
     ],
 )

@@ -89,9 +89,12 @@ class FieldSettings:
         section.one_of("baseline", self.rows, self.joint)
         try:
             parse_rank_measure(self.tune)
+        except InputError as fault:
+            raise fault.at(section.where("tune")) from None
+        try:
             simplex_grid(len(self.names), self.step)
         except InputError as fault:
-            raise fault.at(section.where("step" if "step" in fault.what else "tune")) from None
+            raise fault.at(section.where("step")) from None
 
     @property
     def rows(self) -> tuple[str, ...]:
