@@ -64,6 +64,22 @@ def read_first_stage(section: Section) -> FirstStage:
     return FirstStage(read_bm25(section), expansion=expansion)
 
 
+def first_stage_note(recipe: Recipe, bm25: BM25, depth: int, seed: int) -> str:
+    """Return the settings of the first stage, and the seed; empty if no collections are read.
+
+    bm25, depth, seed: those of the results, which may be older than the recipe.
+    """
+    if not recipe.collections:
+        return ""
+    if not recipe.experiment.uses_first_stage:
+        return f"seed {seed}"
+    note = f"{depth} documents per query, seed {seed}"
+    if all(collection.run for collection in recipe.collections):
+        return note
+    idf = " and idf of all documents" if bm25.idf_documents == "all" else ""
+    return f"{note}; BM25 with k1 {bm25.k1}, b {bm25.b}{idf}"
+
+
 def first_stages(
     recipe: Recipe,
     workspace: Workspace,

@@ -14,6 +14,7 @@ from birchbark.show.format_numbers import (
 from birchbark.show.table import Cell, Column, Group, Style, Table
 from birchbark_studies.demonstration import demonstration_note
 from birchbark_studies.findings import fill_in
+from birchbark_studies.first_stages import first_stage_note
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.stored_results import StoredResults
 
@@ -51,13 +52,9 @@ def render_markdown(
         for plot in results.plots:
             title = _plain(plot.title)
             parts.append(f"![{title}]({figure_file(plot.name)})\n\n{title}")
-    option, where, settings = " --larger" if recipe.larger else "", "", ""
-    if recipe.collections:
-        settings = f": {results.depth} documents per query, seed {results.seed}"
-        if not all(collection.run for collection in recipe.collections):
-            bm25 = results.bm25
-            idf = " and idf of all documents" if bm25.idf_documents == "all" else ""
-            settings += f"; BM25 with k1 {bm25.k1}, b {bm25.b}{idf}"
+    option, where = " --larger" if recipe.larger else "", ""
+    if settings := first_stage_note(recipe, results.bm25, results.depth, results.seed):
+        settings = f": {settings}"
     if results.device != "cpu":
         kind, _, name = results.device.partition(" ")
         option += f" --device {kind}"

@@ -25,6 +25,7 @@ class Experiment(ABC):
     Attributes:
         collection_keys: The keys `run` and `folds` of a collection, as far as this kind uses them.
         uses_rm3: Whether this kind uses the table [rm3] of a recipe.
+        uses_first_stage: Whether `bm25` and `depth` of a recipe, or a run, are used.
         uses_measures: Whether this kind measures rankings, so that a recipe must name measures.
         uses_collections: Whether this kind reads collections, so that a recipe must name some.
     """
@@ -32,6 +33,7 @@ class Experiment(ABC):
     __slots__ = ()
     collection_keys: ClassVar[frozenset[str]] = frozenset()
     uses_rm3: ClassVar[bool] = False
+    uses_first_stage: ClassVar[bool] = True
     uses_measures: ClassVar[bool] = True
     uses_collections: ClassVar[bool] = True
 

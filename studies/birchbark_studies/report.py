@@ -6,6 +6,7 @@ from birchbark.show.draw_plot import colours, draw
 from birchbark.show.page import load_template
 from birchbark_studies.demonstration import demonstration_note
 from birchbark_studies.findings import fill_in
+from birchbark_studies.first_stages import first_stage_note
 from birchbark_studies.outcome import Outcome
 from birchbark_studies.recipe import Recipe
 
@@ -32,6 +33,7 @@ def render_report(recipe: Recipe, outcome: Outcome, inputs: dict[str, str], devi
     plots = [(plot, Markup(draw(plot))) for plot in outcome.plots]
     text: str = page.render(
         recipe=recipe,
+        settings=first_stage_note(recipe, recipe.bm25, recipe.depth, recipe.seed),
         findings=fill_in(recipe.findings, outcome.tables, str(recipe.path)),
         demonstration=demonstration_note(recipe),
         outcome=outcome,

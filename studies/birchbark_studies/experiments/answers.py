@@ -54,6 +54,7 @@ class AnswersExperiment(Experiment):
         queries: Number of queries of each kind, at most.
     """
 
+    uses_first_stage = False
     uses_measures = False
     thresholds: tuple[float, ...]
     queries: int

@@ -67,10 +67,16 @@ def read_recipe(path: Path, larger: bool = False) -> Recipe:
     installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
     kind = top.one_of("kind", (*KINDS, *installed))
     read = KINDS.get(kind) or installed[kind].load()
-    experiment = read(top.section(kind))
+    try:
+        experiment = read(top.section(kind))
+    except InputError as fault:
+        raise fault.at(top.where(kind)) from None
     measures = _measures(top) if experiment.uses_measures else ()
     if "rm3" in top.keys and not experiment.uses_rm3:
         raise InputError("studies of this kind use no RM3", where=top.where("rm3"))
+    if not experiment.uses_first_stage:
+        for key in {"bm25", "depth"} & set(top.keys):
+            raise InputError("studies of this kind search by default", where=top.where(key))
     top.integer("revision", 1)  # a part of `settings` only: another one makes results stale
     recipe = Recipe(
         path=path,

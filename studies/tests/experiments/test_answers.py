@@ -130,6 +130,14 @@ def test_one_collection_is_not_enough(study: SmallStudy) -> None:
         study.run()
 
 
+@pytest.mark.parametrize(("key", "line"), [("depth", "depth = 10"), (r"bm25", "[bm25]\nk1 = 1.2")])
+def test_settings_of_a_first_stage_are_refused(study: SmallStudy, key: str, line: str) -> None:
+    """The default search has its own."""
+    study.replace("[answers]", f"{line}\n[answers]")
+    with pytest.raises(InputError, match=rf"{key}: studies of this kind search by default"):
+        study.read()
+
+
 @pytest.mark.parametrize("thresholds", ["[0.0, 0.5]", "[0.5, 1.0]"])
 def test_thresholds_are_probabilities(study: SmallStudy, thresholds: str) -> None:
     """0 and 1 would call no query or all queries unanswered."""
