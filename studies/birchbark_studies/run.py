@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ from birchbark_studies.published import with_published
 from birchbark_studies.recipe import Recipe
 from birchbark_studies.report import render_report
 from birchbark_studies.staleness import MANIFEST, PUBLISHED
-from birchbark_studies.stored_results import RESULTS, read_results
+from birchbark_studies.stored_results import RESULTS, plain, read_results
 from birchbark_studies.training_chains import base_models, train_all
 from birchbark_studies.workspace import Workspace
 
@@ -129,13 +128,13 @@ def train_models(
         train_all(chains, Workspace(root, Path(scratch), progress, cache, device))
 
 
-def _write_figures(folder: Path, plots: Sequence[Plot]) -> None:
-    """Draw the plots that have no figure yet."""
-    for plot in plots:
-        path = folder / figure_file(plot.name)
-        if not path.exists():
-            with new_file(path) as out:
-                out.write(draw_page(plot))
+def _write_figures(folder: Path, plots: Sequence[Plot]) -> bool:
+    """Draw the plots that have no figure yet; return whether there are any."""
+    missing = [plot for plot in plots if not (folder / figure_file(plot.name)).exists()]
+    for plot in missing:
+        with new_file(folder / figure_file(plot.name)) as out:
+            out.write(draw_page(plot))
+    return bool(missing)
 
 
 def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool:
@@ -153,10 +152,10 @@ def refresh(recipe: Recipe, results: Path, stale_because: Sequence[str]) -> bool
         _write_published(recipe, results / RESULTS, read_results(results).tables)
         stale_because = ()
     stored, path = read_results(results), results / README
-    _write_figures(results, stored.plots)
+    drawn = _write_figures(results, stored.plots)
     text = render_markdown(recipe, stored, stale_because)
     if path.exists() and path.read_text("utf-8") == text:
-        return corrected
+        return corrected or drawn
     with new_file(path) as out:
         out.write(text)
     return True
@@ -212,19 +211,6 @@ def _results(recipe: Recipe, outcome: Outcome, device: str) -> dict[str, Any]:
         "tables": [plain(asdict(table)) for table in outcome.tables],
         "plots": [plain(asdict(plot)) for plot in outcome.plots],
     }
-
-
-def plain(value: Any) -> Any:
-    """Convert `value` for JSON: floats to six significant digits, enums to values, no None."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, tuple | list):
-        return [plain(inner) for inner in value]
-    return value
 
 
 def _manifest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from birchbark.errors import ArtifactError, CheckpointError, MissingPackageError
 from birchbark_studies.models import fingerprint_of
 from birchbark_studies.published import with_published
 from birchbark_studies.recipe import Recipe
-from birchbark_studies.stored_results import read_results
+from birchbark_studies.stored_results import plain, read_results
 
 MANIFEST = "manifest.json"
 SHOWN_TRAININGS = 3
@@ -34,8 +35,11 @@ def stale_because(recipe: Recipe, results: Path, root: Path | None) -> list[str]
     if not isinstance(manifest, dict) or not isinstance(manifest.get("recipe"), dict):
         raise ArtifactError("damaged study", where=str(results / MANIFEST))
     tables = read_results(results).tables
-    as_in_recipe = tuple(with_published(table, recipe.published) for table in tables)
-    return [*_changes(recipe, manifest, root)] or [PUBLISHED] * (tables != as_in_recipe)
+    quoted = any(
+        plain(asdict(with_published(table, recipe.published))) != plain(asdict(table))
+        for table in tables
+    )
+    return [*_changes(recipe, manifest, root)] or [PUBLISHED] * quoted
 
 
 def _changes(recipe: Recipe, manifest: dict[str, Any], root: Path | None) -> Iterator[str]:

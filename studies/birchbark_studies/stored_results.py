@@ -1,9 +1,10 @@
-"""How are the tables and plots of a study read again from its results.json?"""
+"""How are the tables and plots of a study written to its results.json, and read again?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,19 @@ class StoredResults:
     depth: int
     seed: int
     device: str
+
+
+def plain(value: Any) -> Any:
+    """Convert `value` for JSON: floats to six significant digits, enums to values, no None."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, tuple | list):
+        return [plain(inner) for inner in value]
+    return value
 
 
 def read_results(folder: Path) -> StoredResults:

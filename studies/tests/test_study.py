@@ -405,14 +405,14 @@ def test_values_of_lists_and_dates_are_counted(tmp_path: Path) -> None:
         "a": {"text": "x", "source": "PMC; WHO;PMC", "date": "2020-03-01"},
         "b": {"text": " ", "source": "WHO", "date": "2020-12-31T00:00"},
         "c": {"text": "x", "source": "", "date": "2020"},
-        "d": {"text": "x", "date": "spring"},
+        "d": {"text": "x", "date": "spring", "source": "10.1101/2020-03-22"},
     }
     documents = [Document(doc_id, values) for doc_id, values in fields.items()]
     index = build_index(documents, tmp_path / "index")
     presence, counted = _counts(index, ("text", "title"), ("source", "date"), {"a", "c", "gone"})
     assert presence == {"text": (3, 2), "title": (0, 0)}
     assert counted == {
-        "source": {"PMC": (1, 1), "WHO": (2, 1), "": (2, 1)},
+        "source": {"PMC": (1, 1), "WHO": (2, 1), "": (1, 1), "10.1101/2020-03-22": (1, 0)},
         "date": {"2020": (3, 2), "spring": (1, 0)},
     }
 
@@ -555,6 +555,7 @@ FAULTS = [
     ('"nDCG@10", "AP"', "", r"measures: is empty"),
     ('tune = "AP"', 'tune = "Bpref"', r"fields\.tune: cannot tune for measure 'Bpref'"),
     ("step = 0.25", "step = 0.3", r"fields\.step: invalid step"),
+    ("step = 0.25", "step = 1e-6", r"fields\.step: too many combinations"),
     ("folds = 2", "folds = 1", r"fields\.folds: out of range"),
     ("folds = 2", 'match = ["nor"]', r"fields\.match: unknown match 'nor'"),
     ("folds = 2", 'analyzer = "klingon"', r"fields\.analyzer: unknown analyzer 'klingon'.*english"),
@@ -879,7 +880,9 @@ def test_a_published_figure_that_was_corrected_is_written_by_refresh(root: Path)
         if path.stem != "analyzers":
             path.unlink()
     recipe, results = folder / "analyzers.toml", folder / "results/analyzers"
+    recipe.write_text(recipe.read_text().replace('"oracle", 1', '"oracle", 0.1234567'))
     run_study(read_recipe(recipe), root, results)
+    assert stale_because(read_recipe(recipe), results, root) == []
     before = (results / "results.json").read_text()
     recipe.write_text(recipe.read_text().replace(".123", ".321"))
     assert stale_because(read_recipe(recipe), results, root) == [PUBLISHED]
