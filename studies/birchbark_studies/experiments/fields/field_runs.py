@@ -139,7 +139,7 @@ def _counts(
                 _count(presence, name, is_judged)
         for name in counted:
             parts = {part.strip() for part in document.fields.get(name, "").split(";")}
-            for value in {_DATE.sub(r"\1", part) for part in parts}:
+            for value in {found[1] if (found := _DATE.fullmatch(part)) else part for part in parts}:
                 _count(by_value[name], value, is_judged)
     return presence, by_value
 
