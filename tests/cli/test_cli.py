@@ -576,6 +576,10 @@ def test_expanded_queries_are_reported_and_read_back(here: Path) -> None:
     first, second = read_run(Path("a.run")), read_run(Path("b.run"))
     for query_id, ranking in first.rankings.items():
         assert second.rankings[query_id].doc_ids == ranking.doc_ids
+    Path("expanded.tsv").write_text("1\tbirch^1\n2\tbirch^-1\n")
+    refused = ("retrieve", "i", "--queries", "expanded.tsv", "--weighted", "--output", "c.run")
+    assert "query 2: the query: invalid weight" in birchbark(*refused, status=2)[1]
+    assert not Path("c.run").exists()
 
 
 def test_filter(here: Path) -> None:

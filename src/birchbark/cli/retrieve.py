@@ -179,13 +179,16 @@ def _rank_by_terms(
     from birchbark.retrieve.query_terms import format_weighted, parse_weighted, query_terms
 
     index, stage = engine.index, engine.stage
+    given = {query.query_id: query.weights for query in topics}
+    for query in topics if weighted else ():  # all, before the first is ranked
+        try:
+            given[query.query_id] = parse_weighted(query.text)
+        except InputError as fault:
+            raise fault.at(f"query {query.query_id}") from None
     rankings, lines, unexpanded, short = {}, [], 0, []
     with progress("retrieving", len(topics)) as advance:
         for query in topics:
-            try:
-                parsed = parse_weighted(query.text) if weighted else query.weights
-            except InputError as fault:
-                raise fault.at(f"query {query.query_id}") from None
+            parsed = given[query.query_id]
             weights = query_terms(index.analyzer, query.text) if parsed is None else parsed
             expanded = expanded_query(index, weights, stage)
             unexpanded += bool(stage.expansion) and expanded.keys() == weights.keys()
