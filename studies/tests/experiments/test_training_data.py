@@ -76,6 +76,9 @@ def test_pairs_are_counted_by_their_part(study: SmallStudy) -> None:
     assert f"Tiny, in parts of 2 words: {repeated}" in table.note
     page = (study.root / "out" / "README.md").read_text()
     assert "BM25" not in page
+    report = (study.root / "out" / "report.html").read_text()
+    assert "<dt>seed</dt><dd>0</dd>" in report
+    assert "BM25" not in report
 
 
 def test_another_configuration_makes_results_stale(study: SmallStudy) -> None:
