@@ -22,6 +22,7 @@ from birchbark.show.table import Cell, Column, Style, Table
 
 ANY = "*"  # instead of a group, row or column: all of them, for one of CHOICES
 MARK = "†"  # of significance, after published figures
+PERCENT = " %"  # after published shares
 PUBLISHED = "published"  # instead of a group: those of papers, which ANY leaves out
 CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "max": max,
@@ -133,8 +134,10 @@ def _number(cell: Cell) -> float | None:
     value = cell.value
     if not isinstance(value, str):
         return value
+    printed = value.rstrip(MARK)
+    number = printed.removesuffix(PERCENT)
     try:
-        return float(value.rstrip(MARK))
+        return float(number) if number == printed else float(number) / 100
     except ValueError:
         return None
 
