@@ -21,20 +21,54 @@ from small_study import write_small_study
 
 RESULTS = results_folder(RECIPES)
 FINISHED = [path for path in sorted(RECIPES.glob("*.toml")) if (RESULTS / path.stem).exists()]
-NUMBER = re.compile(r"[+−]?\d*\.\d+")
-OTHERS = {  # of settings, or of the papers but in none of the recipe's published tables
-    "birch-codec": {".1", ".2903", ".3697"},
-    "birch-covid": {".3025", ".3028", ".2903", ".3408", ".3435"},
-    "birch-time": {"+.027", "+.0005", ".003", ".013", ".020"},
-    "cord-biencoder": {".07"},
+# not those in names, such as nDCG@10 and L3-H384
+NUMBER = re.compile(r"(?<![\w@.,-])[+−]?(?:\d{1,3}(?:,\d{3})+|\d*\.?\d+)(?: %)?(?![\w-])")
+OTHERS = {  # of settings, collections and columns, or of the papers but in no published table
+    "birch-codec": {".1", ".2903", ".3697", "1,000"},
+    "birch-covid": {"0", ".2903", ".3025", ".3028", ".3408", ".3435"},
+    "birch-data": {"0", "20", "59", "44,000"},
+    "birch-loss": {"10", "15", "6,400", "665,000"},
+    "birch-time": {
+        "+.0005",
+        ".003",
+        ".013",
+        ".020",
+        "+.027",
+        "4",
+        "12",
+        "15",
+        "16",
+        "27 %",
+        "72",
+        "83",
+        "225",
+        "1,000",
+        "2,400",
+        "9,600",
+        "45,000",
+    },
+    "cord-adaptation": {"900", "1,000"},
+    "cord-biencoder": {"0", ".07", "5", "6"},
+    "cord-judged": {"0", "3", "10", "43", "70", "100", "129"},
     "cord-proportion": {".3", ".5", ".6", ".7"},
-    "default-search": {".9", ".4"},
-    "passages-distil": {".044"},
-    "passages-settings": {"1.39"},
-    "small-model": {".02"},
-    "uva-depth": {".39", ".55"},
+    "cord-reranking": {"3,200"},
+    "default-answers": {"26"},
+    "default-held-out": {"1,343"},
+    "default-ingredients": {"0"},
+    "default-search": {"0", ".4", ".9"},
+    "default-segments": {"0", "60", "120", "200", "703"},
+    "mined-negatives": {"0", "2"},
+    "passages-aggregation": {"0"},
+    "passages-depth": {"10", "15", "20", "40", "60", "100"},
+    "passages-distil": {".044", "43"},
+    "passages-duo": {"100"},
+    "passages-parade": {"12", "83", "240"},
+    "passages-settings": {"1.39", "4", "43", "349"},
+    "passages-sizes": {"128"},
+    "small-model": {"0", ".02"},
+    "uva-depth": {".39", ".55", "2", "12"},
     "uva-layers": {".029"},
-    "uva-relemb": {".026", ".008", ".004"},
+    "uva-relemb": {".004", ".008", ".026"},
 }
 UP = Difference(0.0204, 0.001, 0.04, 0.012, 0.024, 0.31, 0.6, 0.2, True, 0.05)
 DOWN = Difference(-0.1, -0.2, 0.003, 0.0001, 0.0002, -0.5, 0.1, 0.7, False, 0.07)
@@ -43,11 +77,15 @@ TABLES = (
         "scores",
         "Scores",
         "ranked by",
-        (Column("AP", Style.MEASURE), Column("speed", Style.COUNT)),
+        (Column("AP", Style.MEASURE), Column("speed", Style.COUNT), Column("part", Style.SHARE)),
         (
-            Group("News", (Row("up, alone", (Cell(0.5204, (0.4, 0.61), UP), Cell(1500))),)),
-            Group("News", (Row("down", (Cell(0.4, None, DOWN), Cell(None))),)),
-            Group("A paper", (Row("theirs", (Cell(".90†"), Cell(7))),), published=True),
+            Group(
+                "News", (Row("up, alone", (Cell(0.5204, (0.4, 0.61), UP), Cell(1500), Cell(0.5))),)
+            ),
+            Group("News", (Row("down", (Cell(0.4, None, DOWN), Cell(None), Cell(None))),)),
+            Group(
+                "A paper", (Row("theirs", (Cell(".90†"), Cell(7), Cell("73.2 %"))),), published=True
+            ),
         ),
     ),
     Table("notes", "", "", (Column("text", Style.TEXT),), (Group("", (Row.of("x", ["y"]),)),)),
@@ -62,6 +100,8 @@ TABLES = (
         ("scores / News / up, alone / speed", "1,500"),
         ("scores / A paper / theirs / AP", ".90"),  # as it was printed
         ("scores / published / theirs / AP", ".90"),
+        ("scores / published / theirs / part", "73.2 %"),
+        ("scores / published / theirs / part - scores / News / up, alone / part", "+23.2 %"),
         ("scores / published / theirs / AP - scores / News / down / AP", "+.5000"),
         ("scores / News / up, alone / AP / interval", ".5204 [.400, .610]"),
         ("scores / News / up, alone / AP / difference", "+.020 [+.001, +.040]"),
@@ -110,7 +150,7 @@ def test_an_undefined_p_is_written_as_such() -> None:
         (
             "scores / News / up / AP",
             "no such cell: expected of scores, a group of ['News', 'News', 'A paper'], a row of "
-            "['up, alone', 'down', 'theirs'] and a column of ['AP', 'speed']",
+            "['up, alone', 'down', 'theirs'] and a column of ['AP', 'speed', 'part']",
         ),
         ("scores / News / down / speed", "the cell has no value"),
         ("scores / A paper / theirs / AP / p", "the cell has no p"),
@@ -133,7 +173,7 @@ def test_a_reference_to_no_cell_is_an_error(reference: str, message: str) -> Non
 
 
 def test_every_number_of_the_findings_is_in_their_tables() -> None:
-    """Each one with a decimal point, published ones too, is a reference to a cell."""
+    """Each one, published ones too, is a reference to a cell; the others are listed."""
     findings = {path.stem: read_recipe(path).findings for path in FINISHED}
     found = {name: NUMBER.findall(re.sub(r"\{[^{}]*\}", "", findings[name])) for name in findings}
     assert {name: set(others) for name, others in found.items() if others} == OTHERS
