@@ -1,4 +1,4 @@
-"""Which faults of inputs are refused, mended or counted? Each with a small input that has it.
+"""Which faults of inputs are refused, corrected or counted? Each with a small input that has it.
 
 tests/test_input_checks.py tries each of them. The tables of docs/explanation/checks.md are made
 from this list by docs/update_tables.py.
@@ -34,7 +34,7 @@ from birchbark.records import Document, Qrels, Query, Ranking, Run
 from birchbark.retrieve.filters import parse_filters
 from birchbark.retrieve.first_stage import FirstStage
 
-REFUSED, MENDED, COUNTED, READ = "refused", "mended", "counted", "read"
+REFUSED, CORRECTED, COUNTED, READ = "refused", "corrected", "counted", "read"
 NAN = float("nan")
 Try = Callable[[Path], object]  # given an empty folder, returns what comes of the input
 
@@ -43,9 +43,9 @@ Try = Callable[[Path], object]  # given an empty folder, returns what comes of t
 class Check:
     """A fault, or a form that is no fault, and what comes of it.
 
-    given: what is given, as the table says it. outcome: REFUSED, MENDED, COUNTED or READ. result:
-    what happens, as the table says it; of a refusal, a part of the message. attempt: gives the
-    input. value: what `attempt` returns; None for a refusal.
+    given: what is given, as the table says it. outcome: REFUSED, CORRECTED, COUNTED or READ.
+    result: what happens, as the table says it; of a refusal, a part of the message. attempt: gives
+    the input. value: what `attempt` returns; None for a refusal.
     """
 
     given: str
@@ -144,7 +144,7 @@ CHECKS: dict[str, list[Check]] = {
     "Queries": [
         Check(
             "a first line that names the columns, in TSV",
-            MENDED,
+            CORRECTED,
             "left out",
             queries("qid\tquery\n1\ta\n"),
             {"1": "a"},
@@ -163,7 +163,7 @@ CHECKS: dict[str, list[Check]] = {
             "broken bzip2 stream",
             queries(bz2.compress(b"1\ta\n") + b"2\tb\n"),
         ),
-        Check("an id twice", REFUSED, "a second query with the id 1", queries("1\ta\n1\tb\n")),
+        Check("a duplicate id", REFUSED, "a second query with the id 1", queries("1\ta\n1\tb\n")),
         Check("an id with white space, or none", REFUSED, "query id", queries("1 2\ta\n")),
         Check("a query without text", REFUSED, "query 1 has no text", queries("1\t \n")),
         Check("a line without a tab", REFUSED, "wrong number of columns", queries("1 a\n")),
@@ -171,14 +171,14 @@ CHECKS: dict[str, list[Check]] = {
         Check("bytes of another encoding", REFUSED, "wrong encoding", queries(b"1\t\xe9\n")),
         Check(
             "a byte order mark, CR LF",
-            MENDED,
+            CORRECTED,
             "removed",
             queries(b"\xef\xbb\xbf1\ta\r\n"),
             {"1": "a"},
         ),
         Check(
             "an id that is a number, in JSON",
-            MENDED,
+            CORRECTED,
             "becomes text",
             queries('{"id": 7, "text": "a"}\n'),
             {"7": "a"},
@@ -202,14 +202,14 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check(
             "a topic in a comment",
-            MENDED,
+            CORRECTED,
             "left out",
             topics("<topic id=1>a</topic><!-- <topic id=2>b</topic> -->"),
             {"1": "a"},
         ),
         Check(
             "parts that are not asked for, closed or not",
-            MENDED,
+            CORRECTED,
             "left out",
             queries("<top><num> Number: 1<title> Topic: a<con> Concept(s): b<audio>c</top>"),
             {"1": "a"},
@@ -265,7 +265,7 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check(
             "the same grade twice",
-            MENDED,
+            CORRECTED,
             "counts once",
             judgments("1 0 a 1\n1 0 a 1\n"),
             {"1": {"a": 1}},
@@ -276,7 +276,7 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check(
             "in Python, ids that are integers, a grade of 1.0",
-            MENDED,
+            CORRECTED,
             "become text and 1",
             lambda _: Qrels({1: {2: 1.0}}).grades,
             {"1": {"2": 1}},
@@ -295,10 +295,10 @@ CHECKS: dict[str, list[Check]] = {
             "is ranked twice",
             run("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n"),
         ),
-        Check("a score that is no finite number", REFUSED, "score is not", run("1 Q0 a 1 nan t\n")),
+        Check("a score that is not finite", REFUSED, "score is not", run("1 Q0 a 1 nan t\n")),
         Check(
             "ranks that contradict the scores",
-            MENDED,
+            CORRECTED,
             "the scores decide, as in trec_eval",
             run("1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n"),
             {"1": ("b", "a")},
@@ -348,7 +348,7 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check(
             "ids that a tool would change",
-            MENDED,
+            CORRECTED,
             "tools get numbers",
             evaluated({"x-1": {"a": 4}, "y-1": {"b": 4}}, {"x-1": ["a"], "y-1": ["a"]}, "ERR@1"),
             {"x-1": 0.9375, "y-1": 0.0},
@@ -369,14 +369,14 @@ CHECKS: dict[str, list[Check]] = {
     "Documents": [
         Check(
             "a list of texts as text",
-            MENDED,
+            CORRECTED,
             "becomes paragraphs",
             record(text=["a", "b"]),
             {"text": "a\n\nb"},
         ),
         Check(
             "an empty text beside another",
-            MENDED,
+            CORRECTED,
             "the other is read",
             record(text="", body="b"),
             {"text": "b"},
@@ -390,9 +390,9 @@ CHECKS: dict[str, list[Check]] = {
             ({"a": {"text": "b"}}, 1),
         ),
         Check(
-            "a key that stands twice in one object",
+            "a duplicate key in an object",
             REFUSED,
-            "the key 'text' stands twice in one object",
+            "the key 'text' occurs twice in one object",
             documents('{"id": "a", "text": "b", "text": "c"}\n'),
         ),
         Check(
@@ -408,28 +408,28 @@ CHECKS: dict[str, list[Check]] = {
         Check("no id", REFUSED, "no id", documents('{"text": "b"}\n')),
         Check("neither text nor title", REFUSED, "has no text", documents('{"id": "a"}\n')),
         Check(
-            "an id that is no text and no integer",
+            "an id that is neither text nor an integer",
             REFUSED,
             "field id is not an id",
             documents('{"id": 1.5, "text": "b"}\n'),
         ),
         Check(
             "a value of null or NaN",
-            MENDED,
+            CORRECTED,
             "the field is left out",
             documents('{"id": "a", "text": "b", "year": NaN, "url": null}\n'),
             {"a": {"text": "b"}},
         ),
         Check(
-            "a value that is no text",
-            MENDED,
+            "a value that is not text",
+            CORRECTED,
             "becomes JSON",
             documents('{"id": "a", "text": "b", "tags": ["x"]}\n'),
             {"a": {"text": "b", "tags": '["x"]'}},
         ),
         Check("an infinite number", REFUSED, "cannot be stored as text", record(size=float("inf"))),
         Check(
-            "an id twice",
+            "a duplicate id",
             REFUSED,
             "a second document with the id a",
             lambda folder: build_index([{"id": "a", "text": "b"}] * 2, folder / "i"),
@@ -505,21 +505,21 @@ CHECKS: dict[str, list[Check]] = {
         ),
         Check(
             "cells of a frame without value (NaN, NA, NaT)",
-            MENDED,
+            CORRECTED,
             "the field is left out",
             record(year=NAN, seen=None),
             {"text": "a"},
         ),
         Check(
             "numbers and arrays of numpy",
-            MENDED,
+            CORRECTED,
             "become JSON",
             record(year=np.int64(3), tags=np.array([1, 2])),
             {"text": "a", "year": "3", "tags": "[1, 2]"},
         ),
         Check(
             "ids that are integers",
-            MENDED,
+            CORRECTED,
             "become text",
             lambda _: Ranking.of([7, np.int64(8)], [2, 1]).doc_ids,
             ("7", "8"),
@@ -528,7 +528,7 @@ CHECKS: dict[str, list[Check]] = {
             "ids that are floats, None or NaN", REFUSED, "is not an id", lambda _: Query(NAN, "a")
         ),  # type: ignore[arg-type]
         Check(
-            "scores that are no finite numbers",
+            "scores that are not finite",
             REFUSED,
             "is not a finite number",
             lambda _: Ranking.of(["a"], [NAN]),
@@ -569,7 +569,7 @@ CHECKS: dict[str, list[Check]] = {
     ],
     "Training pairs": [
         Check(
-            "a label that is no grade",
+            "a label that is not a grade",
             REFUSED,
             "grade is not an integer",
             file(

@@ -1,4 +1,4 @@
-"""Are faults of inputs refused, mended or counted as docs/explanation/checks.md says?"""
+"""Are faults of inputs refused, corrected or counted as docs/explanation/checks.md says?"""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_a_key_that_stands_twice_is_found_in_linear_time() -> None:
         return "{" + "".join(f'"{n}": 1, ' for n in range(keys)) + '"x": 1, "x": 2}'
 
     def refuse(text: str) -> None:
-        with pytest.raises(InputError, match="the key 'x' stands twice"):
+        with pytest.raises(InputError, match="the key 'x' occurs twice"):
             json_object(text)
 
     assert growth(refuse, line(2_000), line(8_000)) < FASTER_THAN_SQUARE

@@ -24,7 +24,7 @@ def parse_document(line: str) -> Document:
 
 
 def json_object(line: str) -> dict[str, Any]:
-    """Parse `line` as a JSON object; InputError if it is not one, or if a key stands twice."""
+    """Parse `line` as a JSON object; InputError if it is not one, or if a key occurs twice."""
     try:
         values = json.loads(line, object_pairs_hook=_with_single_keys)
     except json.JSONDecodeError as error:
@@ -46,6 +46,6 @@ def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
-            raise InputError(f"the key {name!r} stands twice in one object")
+            raise InputError(f"the key {name!r} occurs twice in one object")
         values[name] = value
     return values

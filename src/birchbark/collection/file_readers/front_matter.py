@@ -55,7 +55,7 @@ def split_front_matter(lines: list[str]) -> tuple[Fields, list[str]]:
 def _of_yaml(lines: list[str]) -> Fields | None:
     """Return the fields; None if this is a text.
 
-    Then there are no fields, a line precedes the first one, one stands twice, or there are fewer
+    Then there are no fields, a line precedes the first one, one occurs twice, or there are fewer
     fields than lines that look like a text, which otherwise go on with the field before them.
     """
     values: dict[str, list[str]] = {}
