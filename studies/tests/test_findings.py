@@ -68,7 +68,6 @@ OTHERS = {  # of settings, collections and columns, or of the papers but in no p
     "small-model": {"0", ".02"},
     "uva-depth": {".39", ".55", "2", "12"},
     "uva-layers": {".029"},
-    "uva-relemb": {".004", ".008", ".026"},
 }
 UP = Difference(0.0204, 0.001, 0.04, 0.012, 0.024, 0.31, 0.6, 0.2, True, 0.05)
 DOWN = Difference(-0.1, -0.2, 0.003, 0.0001, 0.0002, -0.5, 0.1, 0.7, False, 0.07)
