@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from birchbark.collection.parsing.markup import (
+    IGNORED,
     INLINE,
     _read,
     _Text,
@@ -58,7 +59,7 @@ def test_blocks_are_on_separate_lines(tag: str) -> None:
     assert plain_text(f"<table>{row}{row}</table>")[1] == "one 1\n\none 1"
 
 
-@pytest.mark.parametrize("tag", [*sorted(INLINE - {"svg"}), "st1:City", "o:p"])
+@pytest.mark.parametrize("tag", [*sorted(INLINE - IGNORED - {"svg"}), "st1:City", "o:p"])
 def test_inline_tags_leave_words_whole(tag: str) -> None:
     """A word that is half in bold stays one word."""
     assert plain_text(f"birch<{tag}>bark</{tag}>s and <{tag}>x</{tag}>")[1] == "birchbarks and x"
@@ -83,8 +84,21 @@ def test_invisible_elements_are_left_out(tag: str) -> None:
     """Scripts, styles and templates, with tags in any case."""
     assert plain_text(f"a<{tag}>var x = '<p>';</{tag}>b<{tag.upper()}>c</{tag.upper()}>d") == (
         "",
-        "a\n\nb\n\nd",
+        "abd",
     )
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["<link rel='x'/>", "<link>", "<meta itemprop='a' content='b'>", "<style>.a{}</style>",
+     "<script>t()</script>", "<template><p>x</p>y</template>", "<noscript><br>x</noscript>"],
+)  # fmt: skip
+def test_invisible_elements_tear_no_sentence(tag: str) -> None:
+    """Nor a heading, as on pages of Wikipedia, nor does what is in them."""
+    markup = f"<h2>Life of the {tag}heron</h2><p>It weighs {tag}<span>two</span> kilograms.</p>"
+    text = "Life of the heron\n\nIt weighs two kilograms."
+    assert page_text(markup) == ("", text, [0])
+    assert plain_text(markup) == ("", text)
 
 
 def test_the_title_is_no_part_of_the_text() -> None:
@@ -122,7 +136,7 @@ def test_entities_comments_and_attributes() -> None:
 
 def test_a_stray_end_tag_is_harmless() -> None:
     """A bare less-than sign is harmless, too."""
-    assert plain_text("a</script>b</p>c < d")[1] == "a\n\nb\n\nc < d"
+    assert plain_text("a</script>b</p>c < d")[1] == "ab\n\nc < d"
 
 
 @pytest.mark.parametrize(

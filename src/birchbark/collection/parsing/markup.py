@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeVar
 
 from birchbark.errors import InputError
 
-IGNORED = {"script", "style", "template", "noscript"}
+IGNORED = frozenset(("script", "style", "template", "noscript"))
 SOURCES = ("annotation", "annotation-xml")  # of a formula, in another language
-INLINE = frozenset(
+INLINE = IGNORED | frozenset(
     (
-        "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math "
-        "nobr output picture q ruby s samp small source span strike strong sub sup svg time tt u "
-        "var wbr"
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label link mark "
+        "math meta nobr output picture q ruby s samp small source span strike strong sub sup svg "
+        "time tt u var wbr"
     ).split()
 )
 _OFFICE = re.compile("(?:st[0-9]+|[ovw]):")  # how names of Office's tags begin, which are inline
@@ -88,7 +88,8 @@ class _Text(HTMLParser):
         self._break(tag)
 
     def _break(self, tag: str) -> None:
-        if not (self._svg or tag in INLINE or tag in RUBY or _OFFICE.match(tag)):
+        is_inline = tag in INLINE or tag in RUBY or _OFFICE.match(tag)
+        if not (self._svg or self._ignored or is_inline):
             self.body.append(SOFT_BREAKS.get(tag, "\n\n"))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
