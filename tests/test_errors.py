@@ -1,6 +1,7 @@
 """Do errors say what, where, found, wanted and remedy?"""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from birchbark.errors import (
     BirchbarkError,
     CheckpointError,
     InputError,
+    reporting_damage,
     require_at_least,
 )
 from birchbark.retrieve.bm25 import BM25
@@ -65,3 +67,11 @@ def test_a_number_that_is_needed_is_not_none(make: Callable[[], object]) -> None
     """It was accepted, or a TypeError."""
     with pytest.raises(InputError, match=r"is not a (whole )?number: found None"):
         make()
+
+
+def test_damage_is_told_without_paths() -> None:
+    """What a service tells its users is `what`; the place is in `where`."""
+    with pytest.raises(ArtifactError) as error, reporting_damage("index", "/i", remedy="rebuild"):
+        Path("/i/texts.blocks").read_bytes()
+    assert error.value.what == "damaged index: No such file or directory"
+    assert str(error.value) == "/i: damaged index: No such file or directory (rebuild)"

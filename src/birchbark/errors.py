@@ -105,7 +105,8 @@ def reporting_damage(what: str, where: object, remedy: str) -> Iterator[None]:
     except (OSError, ValueError, IndexError) as error:
         if not is_damage(error):
             raise
-        raise ArtifactError(f"damaged {what}: {error}", where=str(where), remedy=remedy) from error
+        fault = error.strerror if isinstance(error, OSError) else error  # else, with its path
+        raise ArtifactError(f"damaged {what}: {fault}", where=str(where), remedy=remedy) from error
 
 
 def applicable(remedy: str, known: Iterable[str]) -> str:
@@ -150,6 +151,10 @@ class UnreadableError(InputError):
 
     Such as a missing permission, a lock, a failing device or a limit of time.
     """
+
+
+class UnknownDocumentError(InputError):
+    """No document has this id."""
 
 
 class ArtifactError(BirchbarkError):

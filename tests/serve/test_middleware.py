@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -389,6 +390,10 @@ def test_no_url_reaches_other_files(tmp_path: Path, client: Any) -> None:
         answer = service.get(path)
         assert answer.status_code in (404, 405), path
         assert "secret" not in answer.text
+    shutil.rmtree(tmp_path / "studies")  # such as while it is replaced
+    for path in ("/reports/", "/reports/one", "/reports/one/"):
+        answer = service.get(path)
+        assert (answer.status_code, answer.json()["message"]) == (404, "no such report"), path
 
 
 def test_the_page_loads_nothing_from_other_servers(client: Any) -> None:

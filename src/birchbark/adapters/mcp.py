@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Protocol, TypeVar
 
 from birchbark._version import __version__
-from birchbark.errors import BirchbarkError, InputError, applicable, extra
+from birchbark.errors import BirchbarkError, InputError, UnknownDocumentError, applicable, extra
 from birchbark.pipeline.answers.answer import Answer, Hit
 from birchbark.pipeline.answers.hit_fields import place_fields, sentence_fields
 from birchbark.pipeline.answers.sort_hits import sorted_by_field
@@ -300,9 +300,11 @@ def agents_of(server: MCPServer) -> Agents:
 
 def _document(searcher: Searcher, doc_id: str) -> Document:
     """Return a document; InputError, in words for an agent, if there is none."""
-    if searcher.index.find(doc_id) is None:
-        raise InputError(f"no document {doc_id!r}", remedy="use a doc_id that a search found")
-    return searcher.documents([doc_id])[0]
+    try:
+        return searcher.documents([doc_id])[0]
+    except UnknownDocumentError:
+        remedy = "use a doc_id that a search found"
+        raise InputError(f"no document {doc_id!r}", remedy=remedy) from None
 
 
 def _part(document: Document, start: int, characters: int) -> DocumentText:

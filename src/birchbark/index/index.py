@@ -14,7 +14,7 @@ import numpy as np
 
 from birchbark.arguments import path_of, texts_of
 from birchbark.artifact import json_checksum
-from birchbark.errors import ArtifactError, InputError
+from birchbark.errors import ArtifactError, InputError, UnknownDocumentError
 from birchbark.index.attachment_reader import Attachment
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.layout import FieldTotals
@@ -272,11 +272,11 @@ class Index:
     def locate(self, doc_id: str) -> tuple[int, int]:
         """Return the position of the document's part, and the document's number in it.
 
-        Raises InputError for an id that is not in the index.
+        Raises UnknownDocumentError for an id that is not in the index.
         """
         located = self.find(doc_id)
         if located is None:
-            raise InputError(
+            raise UnknownDocumentError(
                 f"no document {doc_id}",
                 where=str(self.directory),
                 remedy="was the run made from another collection?",
@@ -284,7 +284,7 @@ class Index:
         return located
 
     def check_known(self, doc_ids: Iterable[str]) -> None:
-        """Raise InputError, as `locate` does, if one of these documents is not in the index."""
+        """Raise an error, as `locate` does, if one of these documents is not in the index."""
         doc_ids = ids_of(doc_ids)
         positions, _ = locate_documents(self.parts, doc_ids)
         if len(unknown := np.flatnonzero(positions < 0)):

@@ -16,11 +16,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from birchbark.combine.aggregate import Top, TopMean
+from birchbark.errors import ArtifactError
 from birchbark.pipeline.answers.example_queries import example_queries
 from birchbark.serve.disconnect import cancel_on_disconnect
 from birchbark.serve.render_document import DocumentRenderer
 from birchbark.serve.search_routes import DocId
-from birchbark.serve.service import NotFoundError, Service
+from birchbark.serve.service import NotFoundError, Service, known_document
 from birchbark.show.attention_page import attention_file
 from birchbark.show.draw_plot import colours
 
@@ -65,14 +66,20 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     """
     routes = APIRouter(include_in_schema=False)
 
-    def exists(doc_id: str) -> bool:
-        return service.searcher.index.find(doc_id) is not None
-
-    renderer = DocumentRenderer(service.files, exists)
+    renderer = DocumentRenderer(
+        service.files, lambda doc_id: service.searcher.index.find(doc_id) is not None
+    )
 
     async def read(request: Request, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which reads the disk, in a thread."""
-        return await cancel_on_disconnect(request, service.run_quick(lambda *_: work()))
+        """Return the result of `work`, which reads reports, in a thread."""
+
+        def look(*_: object) -> T:
+            try:
+                return work()
+            except (FileNotFoundError, NotADirectoryError):  # such as while one is replaced
+                raise NotFoundError("no such report") from None
+
+        return await cancel_on_disconnect(request, service.run_quick(look))
 
     @routes.head("/")
     @routes.get("/")
@@ -109,9 +116,8 @@ def page_routes(service: Service, reports: Path | None) -> APIRouter:
     @routes.get("/rendered/{doc_id:path}")
     async def rendered(doc_id: DocId, request: Request) -> dict[str, Any]:
         def render(seconds: float, on_step: Callable[[], None]) -> dict[str, Any]:
-            if not exists(doc_id):
-                raise NotFoundError("no such document")
-            (document,) = service.searcher.documents([doc_id])
+            with known_document():
+                (document,) = service.searcher.documents([doc_id])
             return asdict(renderer.render(document, on_step))
 
         return await cancel_on_disconnect(request, service.run_rendering(render))
@@ -171,7 +177,11 @@ def _describe_collection(service: Service, on_step: Callable[[], None]) -> dict[
     index = searcher.index
     examples = index.derived.get(EXAMPLES)
     if examples is None:  # reads documents, which may be long, once per snapshot
-        examples = index.derived[EXAMPLES] = example_queries(index, on_step=on_step)
+        try:
+            examples = example_queries(index, on_step=on_step)
+        except ArtifactError:  # searches say so, if they read the damaged document, too
+            examples = []
+        index.derived[EXAMPLES] = examples
     return {
         "name": searcher.directory.resolve().name.removesuffix(".index"),
         "documents": len(index),

@@ -15,7 +15,13 @@ from typing import Any, Literal, TypeVar
 
 from birchbark.checkpoint.heads import Classifier
 from birchbark.deadline import NO_TIME, Deadline
-from birchbark.errors import ArtifactError, BirchbarkError, DeadlineError, InputError
+from birchbark.errors import (
+    ArtifactError,
+    BirchbarkError,
+    DeadlineError,
+    InputError,
+    UnknownDocumentError,
+)
 from birchbark.index.origin import NewOrigin
 from birchbark.pipeline.answers.answer import Answer, Evidence
 from birchbark.pipeline.rank_texts import RankedText, check_highlights, highlight, rank
@@ -65,6 +71,15 @@ MEAN_WEIGHT = 0.1  # of the latest answer in that mean; it falls by this share i
 
 class NotFoundError(BirchbarkError):
     """The document or file does not exist."""
+
+
+@contextmanager
+def known_document() -> Iterator[None]:
+    """Raise NotFoundError if the document that is read in this block does not exist."""
+    try:
+        yield
+    except UnknownDocumentError:
+        raise NotFoundError("no such document") from None
 
 
 class TooLargeError(BirchbarkError):
@@ -298,13 +313,9 @@ class Service:
         Raises NotFoundError for an unknown document, and what `run_scoring` raises.
         """
 
-        def check() -> None:
-            if self.searcher.index.find(doc_id) is None:
-                raise NotFoundError("no such document")
-
         def read(seconds: float, on_step: Callable[[], None]) -> DocumentResponse:
-            check()
-            (document,) = self.searcher.documents([doc_id])
+            with known_document():
+                (document,) = self.searcher.documents([doc_id])
             return serialize_document(document)
 
         if query is None:
@@ -313,9 +324,9 @@ class Service:
             raise InputError("this service has no model", remedy="leave out the query")
 
         def score(remaining: float, on_batch: Callable[[], None]) -> DocumentResponse:
-            check()
             parsed = self.searcher.parse(query, literal=literal)
-            hit, stats = self.searcher.evidence(doc_id, parsed, remaining, on_batch=on_batch)
+            with known_document():
+                hit, stats = self.searcher.evidence(doc_id, parsed, remaining, on_batch=on_batch)
             read_query = parsed.words or str(parsed)
             return serialize_document(hit.document, hit.segments, stats, read_query)
 
