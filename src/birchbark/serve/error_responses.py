@@ -25,9 +25,11 @@ from birchbark.serve.service import DisabledError, NotFoundError, TooLargeError
 from birchbark.show.printable import printable
 
 ERROR_STATUSES = (400, 401, 403, 404, 405, 408, 413, 421, 422, 500, 503, 507)
+DOCUMENT = "document "  # begins `where` if that is a document of the request
 MAX_FAULTS = 5  # listed per request
 MOST_FOUND = 1_000  # characters of what a request had instead
 UNREADABLE = "There was an error parsing the body"  # as FastAPI says it
+UNREAD = "the body is not in UTF-8, is nested too deeply, or has a number of too many digits"
 
 STATUS: dict[type[BirchbarkError], int] = {
     NotFoundError: 404,
@@ -80,8 +82,9 @@ def reported(request: Request, error: Exception) -> tuple[int, str]:
 
 
 def error_message(error: BirchbarkError) -> str:
-    """Return the error as one line, without `where`, which may be a path."""
-    return _encodable(str(BirchbarkError(error.what, **_parts(error))))
+    """Return the error as one line; of `where`, which may be a path, only a request's document."""
+    where = error.where if error.where.startswith(DOCUMENT) else ""
+    return _encodable(str(BirchbarkError(error.what, where=where, **_parts(error))))
 
 
 async def _birchbark_error(request: Request, error: Exception) -> JSONResponse:
@@ -123,7 +126,7 @@ def _fault(fault: Mapping[str, Any]) -> str:
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     unreadable = error.status_code == 400 and error.detail == UNREADABLE
-    message = "the body cannot be read as JSON in UTF-8" if unreadable else str(error.detail)
+    message = UNREAD if unreadable else str(error.detail)
     response = error_response(error.status_code, message)
     response.headers.update(error.headers or {})
     return response

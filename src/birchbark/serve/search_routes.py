@@ -73,14 +73,19 @@ def exported(request: Request, answer: SearchResponse) -> SearchResponse | Respo
 
 
 def _accepted(header: str) -> str:
-    """Return the form with the highest weight in a header Accept; JSON unless another is named."""
+    """Return the form with the highest weight in a header Accept; JSON unless another is named.
+
+    A type with `*` stands for JSON.
+    """
     weights: dict[str, float] = {}
     for item in header.lower().split(","):
         kind, *parameters = (part.strip() for part in item.split(";"))
         given = [float(found[1]) for part in parameters if (found := _WEIGHT.fullmatch(part))]
         weights[kind] = given[0] if given else 1.0
     named = [kind for kind in (CSV, MARKDOWN) if weights.get(kind)]
-    return max([*named, JSON], key=lambda kind: weights.get(kind, 0.0))
+    ranges = (JSON, "application/*", "*/*")
+    weights[JSON] = next((weights[kind] for kind in ranges if kind in weights), 0.0)
+    return max([*named, JSON], key=weights.__getitem__)
 
 
 def search_routes(service: Service) -> APIRouter:
@@ -186,12 +191,16 @@ def search_routes(service: Service) -> APIRouter:
 
         def read(seconds: float, on_step: Callable[[], None]) -> list[Document]:
             documents: dict[str, Document] = {}
-            for fields in body.documents:
+            for number, fields in enumerate(body.documents, start=1):
                 on_step()
-                document = Document.from_dict(fields)
+                where = f"document {number} of {len(body.documents)}"
+                try:
+                    document = Document.from_dict(fields)
+                except InputError as fault:
+                    raise fault.at(where) from None
                 if len(document.doc_id) > MAX_ID_CHARACTERS:
                     wanted = f"at most {MAX_ID_CHARACTERS} characters"
-                    raise InputError("id is too long", wanted=wanted)
+                    raise InputError("id is too long", where=where, wanted=wanted)
                 if documents.setdefault(document.doc_id, document) is not document:
                     raise InputError(f"a second document with the id {document.doc_id}")
             return [*documents.values()]
