@@ -1,9 +1,12 @@
 """How do the nodes of a ray cluster rank the documents of an index's shards for a service?
 
-Each shard has a ray actor, which alone reads the shard's postings. The service's process
+Each shard has a ray actor, which reads the shard's postings. The service's process
 computes the statistics of the whole index, sends them along with the terms, and merges the
 rankings, so that scores are those of one index, bit for bit. Ray starts an actor again if its
 process or node is lost. Until then the answers lack its documents, and say so.
+
+Among given documents, such as those with a phrase, and those that vectors found, the service's
+process ranks itself.
 """
 
 from __future__ import annotations
