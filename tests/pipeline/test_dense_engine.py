@@ -280,6 +280,26 @@ def test_commands(tmp_path: Path, directory: Path) -> None:
     assert result.stdout.count('"doc_id"') == len(DOCUMENTS)
 
 
+def test_the_nearest_documents_meet_two_filters_of_a_field(
+    tmp_path: Path, bert: Callable[..., Path]
+) -> None:
+    """Vectors and terms find only what both filters allow, and leave no place to others."""
+    kinds = dict(
+        zip([d.doc_id for d in DOCUMENTS], ("a/x", "a/y", "b/x", "a/y", "a/y"), strict=True)
+    )
+    documents = [Document(d.doc_id, {**d.fields, "kind": kinds[d.doc_id]}) for d in DOCUMENTS]
+    build_index(documents, tmp_path / "index", Schema(keywords=("kind",)))
+    attach(tmp_path / "index", bert())
+    whole = engine(tmp_path / "index").rank(QUERY, 10).doc_ids
+    nearest = tuple(d for d in whole if kinds[d] == "a/y")
+    assert len(nearest) == 3
+    for near in ((2,), (2, None, FIRST_STAGE)):
+        stage = FirstStage(filters={"kind": "a/*"})
+        both = engine(tmp_path / "index", *near, stage=stage).filtered({"kind": "a/y|b/x"})
+        assert set(both.rank(QUERY, 10).doc_ids) == set(nearest[:2])
+        assert both.filtered({"kind": "b/*"}).rank(QUERY, 10).doc_ids == ()
+
+
 def test_the_nearest_documents_meet_the_filters(tmp_path: Path, bert: Callable[..., Path]) -> None:
     """Those that do not take no places, however near they are."""
     kinds = {d.doc_id: "xy"[n % 2] for n, d in enumerate(DOCUMENTS)}

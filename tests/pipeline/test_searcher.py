@@ -90,6 +90,35 @@ def test_answers_are_those_of_search(index_directory: Path) -> None:
     assert set(names(only)) == {"canoe", "bridge"}
 
 
+def test_filters_add_to_those_of_the_first_stage(tmp_path: Path) -> None:
+    """Of one field both hold: hits, scores and facets are those of a single filter for both."""
+    folders = ["docs/a", "docs/a", "docs/b", "docs/b", "docs/a", "notes"]
+    documents = [
+        Document(str(n), {"text": f"{'parcel ' * (n + 1)}slip", "path": f"{folder}/{n}"})
+        for n, folder in enumerate(folders)
+    ]
+    build_index(documents, tmp_path / "index", Schema(keywords=("path",)))
+
+    def within(path: str) -> Searcher:
+        stage = FirstStage(filters={"path": path})
+        return Searcher(tmp_path / "index", Ranker(WordScorer()), stage)
+
+    docs = within("docs/*")
+    for text, both, expected in (
+        ("docs/a/*", "docs/a/*", {"0", "1", "4"}),
+        ("docs/b/*|notes/*", "docs/b/*", {"2", "3"}),
+        ("!docs/b/*", "docs/a/*", {"0", "1", "4"}),
+        ("notes/*", "docs/*/missing", set()),
+    ):
+        found, alone = docs.search("parcel", filters={"path": text}), within(both)
+        assert found.hits == alone.search("parcel").hits
+        assert (set(names(found)), found.stats.exact) == (expected, True)
+        first = docs.search("parcel", 2, filters={"path": text}, rankers=())
+        assert first.hits == alone.search("parcel", 2, rankers=()).hits
+        (facet,) = docs.facets("parcel", {"path": text})  # what else could be chosen
+        assert facet.values == (("docs/a/*", 3), ("docs/b/*", 2))
+
+
 def test_nothing_is_scored_twice(index_directory: Path) -> None:
     """A repeated query, even with other weights, computes no pair again."""
     searcher = Searcher(index_directory, Ranker(WordScorer()))

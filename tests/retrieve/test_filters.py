@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from birchbark.index.writer import IndexWriter
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 from birchbark.retrieve.filters import Filter, filter_of, parse_filters
-from birchbark.retrieve.first_stage import FirstStage, match_ratio, rank_query
+from birchbark.retrieve.first_stage import FirstStage, match_ratio, matching_ids, rank_query
 from birchbark.retrieve.match import ALL
 from birchbark.retrieve.vector_search import filter_masks
 from birchbark.text.normal_form import composed
@@ -230,6 +231,20 @@ def test_filters_of_options() -> None:
         assert "for both" not in str(refused.value)
     with pytest.raises(InputError, match="not a filter: expected FIELD=VALUE"):
         parse_filters(["a"])
+
+
+def test_filters_of_one_field_add(index: Index) -> None:
+    """A filter that is added to one of the same field leaves out more, in any order."""
+    first, second, third = "2024-01..2024-12", "2024-03*|pdf", "!2024-03"
+    for one, *others in itertools.permutations([first, second, third]):
+        stage = FirstStage(filters={"kind": one}, match=ALL)
+        for text in others:
+            stage = stage.filtered({"kind": text})
+        assert rank_query(index, "bee", stage).doc_ids == ("2024-03-09",)
+        assert matching_ids(index, "bee", stage) == {"2024-03-09"}
+        assert stage.filters == {"kind": one}
+    with pytest.raises(InputError, match="the filter of the field kind"):
+        stage.filtered({"kind": 2024})  # type: ignore[dict-item]
 
 
 def test_facets_are_filters(tmp_path: Path) -> None:

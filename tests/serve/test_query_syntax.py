@@ -15,6 +15,7 @@ from birchbark.errors import InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
+from birchbark.retrieve.first_stage import FirstStage
 from birchbark.serve.app import application
 from birchbark.serve.service import Service
 
@@ -136,6 +137,32 @@ def test_beside_a_search(client: TestClient) -> None:
     assert get.status_code == 200
     spelt = client.get("/spelling", params={"query": '"delivary note" -parcell'}).json()
     assert spelt == {"correction": '"delivery note" -parcell'}
+
+
+def test_menus_narrow_the_filter_of_the_service(tmp_path: Path) -> None:
+    """What is offered for a field that the service filters finds as many hits as it says."""
+    folders = ["docs/a", "docs/a", "docs/b", "notes"]
+    documents = [
+        Document(
+            str(n), {"text": f"Parcel {n}.", "path": f"{folder}/{n}", "modified": f"2024-0{n + 1}"}
+        )
+        for n, folder in enumerate(folders)
+    ]
+    build_index(documents, tmp_path / "index", Schema(keywords=("path", "modified")))
+    only = FirstStage(filters={"path": "docs/*", "modified": "2024.."})
+    service = Service(Searcher(tmp_path / "index", (), only))
+    offered = [["docs/a/*", 2], ["docs/b/*", 1]]
+    with TestClient(application(service)) as test_client:
+        for chosen in ("", *(f"&filter=path={text}" for text, _ in offered)):
+            facets = test_client.get(f"/facets?query=parcel{chosen}").json()["facets"]
+            assert [facet["values"] for facet in facets] == [offered]
+        for chosen, expected in (
+            ("path=docs/a/*", {"0", "1"}),
+            ("path=docs/b/*", {"2"}),
+            ("modified=2024-02..", {"1", "2"}),  # since a day, as the menu of dates says it
+        ):
+            answer = test_client.get(f"/search?q=parcel&filter={chosen}").json()
+            assert {hit["doc_id"] for hit in answer["hits"]} == expected
 
 
 def test_nothing_to_search_for(searcher: Searcher, client: TestClient) -> None:

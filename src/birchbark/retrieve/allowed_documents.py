@@ -21,7 +21,7 @@ from birchbark.records import Document
 from birchbark.retrieve.match import ALL, AND, OR, Match, Selection
 from birchbark.retrieve.query_language import ParsedQuery
 from birchbark.retrieve.rank_terms import candidates
-from birchbark.retrieve.vector_search import filter_masks
+from birchbark.retrieve.vector_search import live_masks
 from birchbark.text.analyzer import PARTS, Analyzer, analyzer
 from birchbark.text.languages import lower
 from birchbark.text.normal_form import normal_form
@@ -140,9 +140,7 @@ def allowed_documents(
     of_words = _whole_words(index.analyzer)
     phrases = [Phrase(text, of_words) for text in query.phrases]
     excluded = [Phrase(text, of_words) for text in query.excluded]
-    allowed = filter_masks(index, {})
-    for field, text in query.filters:
-        _keep(allowed, filter_masks(index, {field: text}))
+    allowed = live_masks(index, Selection(ALL, (), query.filters))
     # first what is fast, since documents that are left out need not be read
     terms = {term for phrase in excluded if phrase.is_term for term in phrase.terms}
     _drop(allowed, _having(index, OR, terms, allowed))
@@ -175,7 +173,7 @@ def _having_terms(index: Index, phrase: Phrase, allowed: Masks) -> Masks:
 
 def _having(index: Index, match: Match, terms: set[str], allowed: Masks) -> Masks:
     masks = {part.name: mask for part, mask in zip(index.parts, allowed, strict=True)}
-    return candidates(index, index.fields, Selection(match, terms, {}, masks))
+    return candidates(index, index.fields, Selection(match, terms, (), masks))
 
 
 def _keep(masks: Masks, others: Masks) -> None:

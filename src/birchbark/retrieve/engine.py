@@ -96,13 +96,10 @@ class IndexEngine:
         return run_tag(self.index, self.stage)
 
     def filtered(self, filters: Mapping[str, str]) -> Self:
-        """Return this engine with additional filters.
+        """Return this engine with additional filters; see `FirstStage.filtered`.
 
         Args:
-            filters: Keyword field → filter, see `FirstStage`.
-
-        Raises:
-            InputError: If the engine already has another filter of one of these fields.
+            filters: Keyword field → filter.
         """
         return replace(self, stage=self.stage.filtered(filters))
 

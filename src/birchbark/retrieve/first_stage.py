@@ -53,6 +53,8 @@ class FirstStage:
             documents; None for no expansion. Default None.
         allowed: Name of a part of the index → which of its documents may be candidates, bool
             (documents,); see `retrieve/allowed_documents.py`. Default None: all of them.
+        added_filters: Keyword field and filter, as often as a field is filtered, that a candidate
+            must meet in addition to `filters`; see `filtered`. Default: empty.
     """
 
     model: WeightingModel = dataclasses.field(default_factory=BM25)
@@ -62,6 +64,7 @@ class FirstStage:
     filters: Mapping[str, str] = dataclasses.field(default_factory=dict)
     expansion: RM3 | None = None
     allowed: Mapping[str, NDArray[np.bool_]] | None = dataclasses.field(default=None, compare=False)
+    added_filters: Sequence[tuple[str, str]] = ()
 
     def __post_init__(self) -> None:
         fields = {CONTENTS: 1.0, FILE_NAMES: 1.0} if self.fields is None else self.fields
@@ -71,7 +74,7 @@ class FirstStage:
             ("filters", self.filters),
         ):
             mapping_of(values, name)
-        for name, value in self.filters.items():
+        for name, value in self._all_filters:
             text_of(value, f"the filter of the field {name}")
         if self.expansion is not None:
             check_instance(self.expansion, RM3, "expansion")
@@ -107,18 +110,13 @@ class FirstStage:
         return {CONTENTS: 1.0, **names}
 
     def filtered(self, filters: Mapping[str, str]) -> FirstStage:
-        """Return this stage with additional filters.
+        """Return this stage with additional filters; of a field that has one, both must be met.
 
         Args:
             filters: Keyword field → filter.
-
-        Raises:
-            InputError: If the stage already has another filter of one of these fields.
         """
-        for name in self.filters.keys() & mapping_of(filters, "filters").keys():
-            if self.filters[name] != filters[name]:
-                raise InputError(f"documents are already filtered by another value of {name!r}")
-        return dataclasses.replace(self, filters={**self.filters, **filters})
+        added = mapping_of(filters, "filters").items()
+        return dataclasses.replace(self, added_filters=(*self.added_filters, *added))
 
     def allowing(
         self, allowed: Mapping[str, NDArray[np.bool_]], match: Match | None = None
@@ -128,7 +126,11 @@ class FirstStage:
 
     def selection(self, match: Match, terms: Collection[str]) -> Selection:
         """Return which documents this stage allows, with `match` for `terms`."""
-        return Selection(match, terms, self.filters, self.allowed)
+        return Selection(match, terms, self._all_filters, self.allowed)
+
+    @property
+    def _all_filters(self) -> Sequence[tuple[str, str]]:
+        return (*self.filters.items(), *self.added_filters)
 
     @property
     def name(self) -> str:
@@ -328,7 +330,7 @@ def rank_expanded(
     if extra is None:
         return best(by_terms)
     allowed = {part.name: mask for part, mask in zip(index.parts, extra.documents, strict=True)}
-    scores = dict(best(Selection(ALL, terms, stage.filters, allowed)))
+    scores = dict(best(dataclasses.replace(by_terms, match=ALL, allowed=allowed)))
     if extra.with_term_matches:
         others = (pair for pair in best(by_terms) if pair[0] not in scores)
         scores |= dict(islice(others, depth - len(scores)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,13 @@ class Selection:
     """Which documents are candidates for one query.
 
     match: how many of `terms` a candidate contains. terms: the distinct terms of the query.
-    filters: keyword field → filter (see filters.py). allowed: name of a part → which of its
-    documents may be candidates, bool (documents,); None if all may.
+    filters: keyword fields and filters (see filters.py), all of which a candidate meets. allowed:
+    name of a part → which of its documents may be candidates, bool (documents,); None if all may.
     """
 
     match: Match
     terms: Collection[str]
-    filters: Mapping[str, str] = field(default_factory=dict)
+    filters: Sequence[tuple[str, str]] = ()
     allowed: Mapping[str, NDArray[np.bool_]] | None = None
 
     @property
@@ -75,7 +75,7 @@ class Selection:
         if self.allowed is not None:
             others = ~self.allowed[part.name]
             excluded = others | excluded if len(excluded) else others
-        for name, value in self.filters.items():
+        for name, value in self.filters:
             field = part.fields[index.filter_number(name)]
             others = ~Filter.parse(name, value).allowed(field)
             excluded = others | excluded if len(excluded) else others

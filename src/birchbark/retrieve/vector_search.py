@@ -131,7 +131,7 @@ def _vector_starts(folder: RowFolder) -> Numbers:
 
 def filter_masks(index: Index, filters: Mapping[str, str]) -> list[NDArray[np.bool_]]:
     """Return for each part which live documents have the values in `filters`, bool (documents,)."""
-    return live_masks(index, Selection(ALL, (), filters))
+    return live_masks(index, Selection(ALL, (), tuple(filters.items())))
 
 
 def live_masks(index: Index, selection: Selection) -> list[NDArray[np.bool_]]:
