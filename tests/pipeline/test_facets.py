@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from birchbark.index.build_index import build_index
+from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.example_queries import example_queries
 from birchbark.pipeline.answers.facets import Facet, count_facets
+from birchbark.pipeline.searcher import Searcher
 from birchbark.records import Document
 
 FILES = [
@@ -34,6 +35,51 @@ def test_only_dates_are_counted_by_year() -> None:
     many = [Document(str(n), {"issn": "0028-0836" if n else "2024-05-01T10:00"}) for n in range(3)]
     (facet,) = count_facets(many, ("issn",))
     assert facet.values == (("0028-0836", 2), ("2024*", 1))
+
+
+VALUES: dict[str, tuple[list[str], dict[str, int]]] = {
+    "publish_time": (  # years and dates, as in CORD-19
+        ["2020", "2020", "2020-03-01", "2020-04-02", "2019", "2020 Spring", "soon"],
+        {"2020*": 5, "2019*": 1, "soon": 1},
+    ),
+    "year": (  # no months: a year is a value like others
+        ["2020", "2020", "2019", "2019", "20201", "2021", "2021"],
+        {"2019": 2, "2020": 2, "2021": 2, "20201": 1},
+    ),
+    "code": (  # 56 is no month
+        ["1234", "1234", "1234-56", "12345", "12345", "1234-00", "1234-13"],
+        {"1234": 2, "12345": 2, "1234-00": 1, "1234-13": 1, "1234-56": 1},
+    ),
+    "kind": (["Caf\u00e9", "Cafe\u0301", "tea", "tea", "a|b", "!x", "c*"],
+        {"Caf\u00e9": 2, "tea": 2, '"!x"': 1, '"a|b"': 1, '"c*"': 1}),
+    "date": (  # a filter 2020 means all of the year
+        ["2020", "2020-05", "2019", "2019", "2018/5/1", "2018-5", "2018-13"],
+        {"2019*": 2, "2020*": 2, '"2018-5"': 1, '"2018/5/1"': 1, "2018-13": 1},
+    ),
+    "modified": (
+        ["2018", "2018", "2020", "2020", "2020-06-01T10:00", "2020/5/1", "1999"],
+        {"2020*": 4, "2018*": 2, "1999*": 1},
+    ),
+    "path": (["Caf\u00e9/1", "Cafe\u0301/2", "Caf\u00e9/b/3", "tea/4", "tea/5", "6", "7"],
+        {"Caf\u00e9/*": 3, "tea/*": 2, "Caf\u00e9/b/*": 1}),
+}  # fmt: skip
+
+
+def test_counts_are_those_of_the_filters(tmp_path: Path) -> None:
+    """A filter that is offered finds as many documents as it says, and a year is there once."""
+    documents = [
+        Document(str(n), {"text": f"bee {n}"} | {field: VALUES[field][0][n] for field in VALUES})
+        for n in range(7)
+    ]
+    build_index(documents, tmp_path / "index", Schema(keywords=tuple(VALUES)))
+    searcher = Searcher(tmp_path / "index", ())
+    facets = {facet.field: facet.values for facet in searcher.facets("bee")}
+    assert facets == {field: tuple(counts.items()) for field, (_, counts) in VALUES.items()}
+    for field, values in facets.items():
+        found = {
+            text: len(searcher.search("bee", filters={field: text}).hits) for text, _ in values
+        }
+        assert found == dict(values)
 
 
 def test_values_that_are_left_out_are_counted() -> None:

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from birchbark.records import Document
-from birchbark.retrieve.filters import filter_of
+from birchbark.retrieve.filters import DATES, filter_of
+from birchbark.text.normal_form import composed
 
 MAX_VALUES = 12  # of a field
 MAX_FOLDERS = 60  # of paths
 PATH = "path"  # the field whose values are divided by their folders
 MOST_LEVELS = 16  # of folders in each other that are counted
 MOST_PATH = 4_096  # characters, as systems allow; a longer one has no folders
-DATE = re.compile(r"(\d{4})-\d\d(-\d\d.*)?")
+DATE = re.compile(r"(\d{4})(-(0[1-9]|1[0-2])(-\d\d.*)?)?")  # a year, and its month and day
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Facet:
 
     Attributes:
         field: The name of the field.
-        values: Filter (see retrieve/filters.py) and count, most frequent first, at most twelve; of
-            dates, those of a year; of paths, those in a folder or below it, at most sixty folders.
+        values: Filter (see retrieve/filters.py) and number of documents that it finds, most
+            frequent first, at most twelve; of dates, those of a year; of paths, those in a folder
+            or below it, at most sixty folders.
         others: Number of further values, which fewer documents have.
     """
 
@@ -41,12 +43,12 @@ def count_facets(documents: Sequence[Document], keywords: Iterable[str]) -> list
     """
     facets = []
     for field in keywords:
-        present = [value for d in documents if (value := d.fields.get(field, ""))]
+        present = [composed(value) for d in documents if (value := d.fields.get(field, ""))]
         if field == PATH:
             counts, most = _folders(present), MAX_FOLDERS
             divided = bool(counts)
         else:
-            counts, most = Counter(map(_as_filter, present)), MAX_VALUES
+            counts, most = _values(field, present), MAX_VALUES
             divided = len(counts) > 1 and max(counts.values()) > 1
         if divided:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -76,7 +78,16 @@ def _folders(paths: Sequence[str]) -> Counter[str]:
     )
 
 
-def _as_filter(value: str) -> str:
-    """Return the filter that selects a value, or the year of a date."""
-    date = DATE.fullmatch(value)
-    return f"{date[1]}*" if date else filter_of(value)
+def _values(field: str, values: Sequence[str]) -> Counter[str]:
+    """Count what the filter of each value finds.
+
+    If there are dates, what begins with the year of one is counted by this year. Years alone are
+    values like others, unless there are months as well, or the filter of a year means all of it.
+    """
+    dates = [date for value in values if (date := DATE.fullmatch(value))]
+    by_year = field in DATES or any(date[2] for date in dates)
+    years = {date[1] for date in dates} if by_year else set()
+    return Counter(
+        f"{value[:4]}*" if value[:4] in years else filter_of(value, exact_date=field in DATES)
+        for value in values
+    )
