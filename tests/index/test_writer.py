@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attached_words import SCHEMA, words_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +101,100 @@ def test_many_commits_leave_few_parts(tmp_path: Path) -> None:
     index = Index(tmp_path / "i")
     assert len(index.parts) < 30
     assert_equal(index, build_index([DOCUMENTS[0], *documents], tmp_path / "fresh"))
+
+
+MANY = [Document(f"d{n:02}", {"text": f"{WORDS[n]} bee"}) for n in range(12)]
+IDS_OF_MANY = [document.doc_id for document in MANY]
+NOT_MERGED = "all changes are committed, but parts were not merged"
+
+
+def ids_in(directory: Path) -> list[str]:
+    return [document.doc_id for document in Index(directory)]
+
+
+def part_folders(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("part-*"))
+
+
+@pytest.mark.parametrize("step", ["merge_parts", "Manifest.write"])
+def test_a_commit_succeeds_without_room_to_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Merging needs the most space. The same writer can go on, and merges when there is room."""
+    build_index(MANY[:9], tmp_path / "i", part_tokens=1)
+    real_merge, real_write = merge_parts, Manifest.write
+
+    def merge_on_full_disk(parts: Any, target: Path, forward: bool) -> PartEntry:
+        real_merge(parts, target, forward)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write_on_full_disk(manifest: Manifest, directory: Path) -> None:
+        if len(manifest.parts) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real_write(manifest, directory)
+
+    fault = merge_on_full_disk if step == "merge_parts" else write_on_full_disk
+    writer = IndexWriter(tmp_path / "i", part_tokens=1)
+    with monkeypatch.context() as full:
+        full.setattr(f"birchbark.index.writer.{step}", fault)
+        for document in MANY[9:]:
+            writer.add(document)
+        writer.delete("d00")
+        with pytest.warns(UserWarning, match=f"{NOT_MERGED}.*No space left on device"):
+            writer.commit()
+        assert ids_in(tmp_path / "i") == IDS_OF_MANY[1:]
+        assert len(Index(tmp_path / "i").parts) == 11
+        left_over = len(part_folders(tmp_path / "i")) - 11
+        assert left_over == (0 if step == "merge_parts" else 1)
+        with pytest.raises(OSError, match="No space left on device"):
+            writer.merge()
+    writer.add(MANY[0])
+    writer.commit()
+    writer.close()
+    assert ids_in(tmp_path / "i") == [*IDS_OF_MANY[1:], "d00"]
+    assert part_folders(tmp_path / "i") == [part.name for part in Index(tmp_path / "i").parts]
+    assert len(Index(tmp_path / "i").parts) == 1
+    assert find_damage(tmp_path / "i") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "at", "what"),
+    [
+        ("texts.blocks", -1, "block 0 is damaged"),
+        ("terms.bytes", 0, "can't decode byte"),
+        ("doc_ids.bytes", 0, "can't decode byte"),
+    ],
+)
+def test_a_commit_succeeds_beside_a_damaged_part(
+    tmp_path: Path, file: str, at: int, what: str
+) -> None:
+    """Such a part cannot be merged. It is named as before, and other documents get their rows."""
+    build_index(MANY[:9], tmp_path / "i", part_tokens=1)
+    damaged = tmp_path / "i" / Index(tmp_path / "i").parts[3].name
+    content = bytearray((damaged / file).read_bytes())
+    content[at] ^= 0xFF
+    with (
+        pytest.warns(UserWarning, match=f"{NOT_MERGED}.*{what}"),
+        IndexWriter(tmp_path / "i", part_tokens=1) as writer,
+    ):
+        writer.attach("words", SCHEMA, words_of())
+        (damaged / file).write_bytes(content)
+        for document in MANY[9:]:
+            writer.add(document)
+        writer.delete("d00")
+        writer.commit()
+        writer.attach("words", SCHEMA, words_of())
+    index = Index(tmp_path / "i")
+    assert (len(index), index.find("d00"), index.find("d11")) == (11, None, (10, 0))
+    assert index.missing_rows() == {}
+    assert part_folders(tmp_path / "i") == [part.name for part in index.parts]
+    (line,) = find_damage(tmp_path / "i")
+    assert line.startswith(f"{damaged}: ")
+    if file == "texts.blocks":
+        with pytest.raises(ArtifactError, match=what):
+            index.documents(["d03"])
+    with pytest.raises(ArtifactError, match=what), IndexWriter(tmp_path / "i") as writer:
+        writer.merge()
 
 
 def test_nothing_is_visible_before_the_commit(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from birchbark.index.string_table import StringTable
 
 _NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 POSTINGS_PER_CHUNK = 4_000_000  # postings that are unpacked at a time
+REMEDY = "build it again; `birchbark index stats --verify` lists damaged files"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,8 +290,7 @@ class Part:
 
     def reporting_damage(self) -> AbstractContextManager[None]:
         """Turn errors that only damage can cause into an ArtifactError that names the part."""
-        remedy = "build it again; `birchbark index stats --verify` lists damaged files"
-        return reporting_damage("index", self.path, remedy)
+        return reporting_damage("index", self.path, REMEDY)
 
     def _check(self, entry: PartEntry) -> None:
         """Raise ValueError if an array has the wrong length."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import numpy as np
 
 from birchbark.arguments import path_of
 from birchbark.artifact import TEMPORARY, discard, fingerprint, lock
-from birchbark.errors import ArtifactError, InputError, OutdatedError
+from birchbark.errors import ArtifactError, InputError, OutdatedError, reporting_damage
 from birchbark.index.arrays import map_array, save_array
 from birchbark.index.attachment_schema import AttachmentSchema
 from birchbark.index.attachment_slices import Slice, store_slice
@@ -29,7 +30,7 @@ from birchbark.index.index import Index
 from birchbark.index.layout import ORIGIN_FILES, Manifest, PartEntry
 from birchbark.index.merge import merge_parts, merged_numbers, parts_to_merge
 from birchbark.index.origin import NewOrigin
-from birchbark.index.part import Part
+from birchbark.index.part import REMEDY, Part
 from birchbark.index.part_builder import PartBuilder, field_totals
 from birchbark.index.shards import carry_out_commit, own_shard, shard_number
 from birchbark.index.vocabulary import Vocabulary
@@ -211,6 +212,8 @@ class IndexWriter(CommittingWriter):
     def commit(self) -> None:
         """Make all changes durable and visible at once; then merge parts if there are too many.
 
+        A merge that fails is told by a warning, since the changes are on disk.
+
         Raises:
             ArtifactError: If the writer is closed, or another index has replaced this one.
         """
@@ -218,13 +221,28 @@ class IndexWriter(CommittingWriter):
         self.merge_if_many()
 
     def merge_if_many(self) -> None:
-        """Merge committed parts if there are too many of one order of magnitude."""
-        while group := parts_to_merge(self._manifest.parts):
-            self._merge(group)
+        """Merge committed parts if there are too many of one order of magnitude.
+
+        A full disk or damage to a part is told by a warning: nothing of a commit is lost by it.
+        """
+        try:
+            while group := parts_to_merge(self._manifest.parts):
+                self._merge(group)
+        except (OSError, ArtifactError) as error:
+            warnings.warn(
+                f"{self.directory}: all changes are committed, but parts were not merged "
+                f"(the next commit tries again): {error}",
+                stacklevel=2,
+            )
 
     def merge(self) -> None:
-        """Commit, then rewrite the index as a single part without deleted documents."""
-        self.commit()
+        """Commit, then rewrite the index as a single part without deleted documents.
+
+        Raises:
+            ArtifactError: If a part is damaged, or for the reasons of `commit`.
+            OSError: If the disk is full. The changes are committed in both cases.
+        """
+        self._commit_changes()
         parts = self._manifest.parts
         if len(parts) > 1 or any(part.deleted for part in parts):
             self._merge(parts)
@@ -428,8 +446,10 @@ class IndexWriter(CommittingWriter):
     def _write_merged(self, positions: Sequence[int], parts: Sequence[Part]) -> PartEntry:
         """Write one part with the live documents of `parts` and their attached rows."""
         target = self.directory / self._next_name()
+        self._serial += 1  # if this fails, the name may remain taken until the next commit
         try:
-            merged = merge_parts(parts, target, self._manifest.forward)
+            with reporting_damage("index", self.directory, REMEDY):
+                merged = merge_parts(parts, target, self._manifest.forward)
             numbers = merged_numbers(parts)
             rows = merge_attachments(self._index, self._manifest, positions, numbers, target)
         except BaseException:
