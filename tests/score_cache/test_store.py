@@ -31,7 +31,9 @@ from birchbark.records import Document, Float32s, Ids, Query, Ranking, Segment
 from birchbark.retrieve.first_stage import rank_queries
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import score_texts
+from birchbark.score_cache import store as store_module
 from birchbark.score_cache.cached_scorer import CachedScorer
+from birchbark.score_cache.join_stores import join_stores
 from birchbark.score_cache.score_file import MAX_TORN_RECORDS, FileHeader, pair_keys
 from birchbark.score_cache.score_table import ScoreTable
 from birchbark.score_cache.store import ScoreStore
@@ -114,6 +116,53 @@ def test_other_scorers_and_queries_share_no_score(tmp_path: Path) -> None:
             assert scored(tmp_path, query, TEXTS[:4], fingerprint) == 4
     for fingerprint in ("one", "two"):
         assert scored(tmp_path, "q", TEXTS[:4], fingerprint) == 0
+
+
+def add_many(folder: Path) -> None:
+    """Add 150,000 scores, 1,000 at a time."""
+    keys = np.arange(300_000, dtype=np.uint64).reshape(-1, 2)
+    with ScoreStore(folder, Counting()) as store:
+        for begin in range(0, len(keys), 1000):
+            store.add(keys[begin : begin + 1000], np.zeros(1000, np.float32))
+
+
+@pytest.mark.parametrize(("joins", "synced"), [(False, 33_000), (True, 32_768)])
+def test_a_power_cut_loses_only_what_was_not_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joins: bool, synced: int
+) -> None:
+    """However fast scores are written, the zeros that it leaves at the end are truncated."""
+    monkeypatch.setattr(store_module, "SYNC_SECONDS", float("inf"))
+    if joins:
+        add_many(tmp_path / "other")
+    kept: list[int] = []  # bytes of the file that are on disk before each fsync
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        if path.suffix == ".scores":
+            safe = kept[-1] if kept else FileHeader.read(path)[1]
+            content = path.read_bytes()
+            cut = tmp_path / f"cut{len(kept)}"
+            cut.mkdir()
+            (cut / path.name).write_bytes(content[:safe] + bytes(len(content) - safe))
+            kept.append(len(content))
+        real(handle)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(os, "fsync", fsync)
+        if joins:
+            join_stores(tmp_path / "s", tmp_path / "other")
+        else:
+            add_many(tmp_path / "s")
+    left = []
+    for number in range(len(kept)):
+        with pytest.warns(UserWarning, match="truncated"):
+            store = ScoreStore(tmp_path / f"cut{number}", Counting())
+        left.append(len(store))
+        store.close()
+    assert left == [0, synced, 2 * synced, 3 * synced, 4 * synced]
+    with ScoreStore(tmp_path / "s", Counting()) as store:
+        assert len(store) == 150_000
 
 
 def ids(text: str) -> Ids:

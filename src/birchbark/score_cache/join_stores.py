@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from birchbark.errors import InputError
-from birchbark.score_cache.score_file import FileHeader, read_records
+from birchbark.score_cache.score_file import MAX_UNSYNCED_RECORDS, FileHeader, read_records
 from birchbark.score_cache.score_table import ScoreTable
 from birchbark.score_cache.store_folder import entries, locked
 from birchbark.systems import flush
@@ -70,12 +70,14 @@ def _join(target: Path, paths: Sequence[Path]) -> list[Joined]:
             scores, found = table.find(new["key"])
             unequal = scores[found] != new["score"][found]
             missing = new[~found]
-            out.write(missing.tobytes())
+            for begin in range(0, len(missing), MAX_UNSYNCED_RECORDS):
+                out.write(missing[begin : begin + MAX_UNSYNCED_RECORDS].tobytes())
+                out.flush()
+                flush(target)
             table.add(missing["key"], missing["score"])
             recorded = [x.processor for x in (known_header, header)]
             differ = all(recorded) and len(set(recorded)) > 1
             rows = unequal.reshape(len(unequal), header.width).any(1)
             processors = tuple(recorded) if differ else ()
             joined.append(Joined(path.parent, header, len(missing), int(rows.sum()), processors))
-    flush(target)
     return joined

@@ -31,7 +31,8 @@ from birchbark.records import Float32s, Ids
 SUFFIX = ".scores"
 FORM, VECTORS_FORM = "birchbark scores 2", "birchbark vectors 1"
 MAX_WIDTH = 1 << 16
-MAX_TORN_RECORDS = 1 << 16  # more than is written between two fsyncs
+MAX_TORN_RECORDS = 1 << 16
+MAX_UNSYNCED_RECORDS = MAX_TORN_RECORDS // 2  # then they are synced, with the rest of the batch
 CHECK_BYTES = 1 << 22  # records checked together, few enough for the processor's cache
 
 Keys = NDArray[np.uint64]

@@ -20,6 +20,7 @@ from birchbark.records import Float32s, Ids
 from birchbark.score.scorer import Scorer
 from birchbark.score.vector_instructions import processor
 from birchbark.score_cache.score_file import (
+    MAX_UNSYNCED_RECORDS,
     FileHeader,
     Keys,
     make_records,
@@ -37,9 +38,9 @@ class ScoreStore:
     """The scores of one scorer, in a folder that it can share with other scorers. See ScoreCache.
 
     Every batch is written immediately, so a killed process loses at most the batch that it was
-    scoring. The file is synced to disk about once a second and on close, so a power failure loses
-    little more. If writing fails (full disk), a warning is issued, and further scores are held in
-    memory only. Only one process at a time can write.
+    scoring. The file is synced to disk about once a second, more often if many scores are added,
+    and on close, so a power failure loses little more. If writing fails (full disk), a warning is
+    issued, and further scores are held in memory only. Only one process at a time can write.
 
     Attributes:
         unsaved: Number of scores that were added but not written.
@@ -74,7 +75,7 @@ class ScoreStore:
         self._out, self._end = -1, 0  # file descriptor, -1 if closed; offset after the last record
         self.unsaved = 0
         self._changing = Lock()
-        self._synced = time.monotonic()
+        self._synced, self._unsynced_records = time.monotonic(), 0
         with ExitStack() as stack:
             if write:
                 if locked_by is None:
@@ -153,7 +154,9 @@ class ScoreStore:
         try:
             while data:
                 data = data[os.write(self._out, data) :]
-            if time.monotonic() - self._synced >= SYNC_SECONDS:
+            self._unsynced_records += len(keys)
+            many = self._unsynced_records >= MAX_UNSYNCED_RECORDS
+            if many or time.monotonic() - self._synced >= SYNC_SECONDS:
                 self._sync()
             self._end += len(keys) * self._header.record.itemsize
         except OSError as full:
@@ -162,7 +165,7 @@ class ScoreStore:
 
     def _sync(self) -> None:
         os.fsync(self._out)
-        self._synced = time.monotonic()
+        self._synced, self._unsynced_records = time.monotonic(), 0
 
     def _stop_writing(self, error: OSError) -> None:
         """Truncate the file to complete records, warn, and stop writing."""
