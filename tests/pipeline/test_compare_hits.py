@@ -21,7 +21,7 @@ from birchbark.device.torch_session import TorchSession
 from birchbark.errors import CheckpointError, InputError
 from birchbark.index.build_index import Schema, build_index
 from birchbark.pipeline.answers.answer import Hit, SearchStats
-from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
+from birchbark.pipeline.compare_hits import compare_hits
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
 from birchbark.pipeline.reading.document_reader import RankerReaders
@@ -146,15 +146,14 @@ def test_a_deadline_preserves_the_order(
     slow.clock = [0.0]
     duo = Duo(slow, slow, 8)
     hits = search(engine, QUERY.text, Ranker(mono, Windows(4, 1)), top=8).hits
-    compared = compare_hits(duo, QUERY.text, hits, Deadline(seconds, lambda: slow.clock[0]))
+    compared, stats = compare_hits(duo, QUERY.text, hits, Deadline(seconds, lambda: slow.clock[0]))
     if seconds == 100_000:
-        assert compared.stats.exact
-        assert compared.stats.comparisons == 56
+        assert stats.exact
+        assert stats.comparisons == 56
         return
-    assert compared.hits == hits
-    assert compared.scores == ()
-    assert not compared.stats.exact
-    assert compared.stats.comparisons < 56
+    assert compared == []
+    assert not stats.exact
+    assert stats.comparisons < 56
     assert (
         0 < slow.clock[0] <= FIRST_TOKENS
     )  # the remaining comparisons are then known to be too late
@@ -246,8 +245,9 @@ def test_one_candidate_keeps_its_score(tmp_path: Path, engine: IndexEngine, mono
 def test_equal_comparison_scores_are_separated(engine: IndexEngine) -> None:
     """Their scores differ enough to keep their order when a later stage rescales them."""
     first_stage = rank_queries(engine.index, [QUERY], FirstStage(BM25()), depth=4).rankings["q"]
-    hits = tuple(Hit(d, 0.0, 0.0, 0.0, ()) for d in engine.documents(first_stage.doc_ids))
-    ranking = _by_comparison(ComparedHits(hits, (0.0,) * 4, SearchStats()), first_stage)
+    documents = engine.documents(first_stage.doc_ids)
+    hits = [Hit(d, 0.0, 0.0, 0.0, (), compared=0.0) for d in documents]
+    ranking = _by_comparison(hits, first_stage)
     assert ranking.doc_ids == first_stage.doc_ids
     assert np.diff(ranking.scores).max() < -1e-7
     assert scale_scores(ranking.scores + np.float32(1), Scale.MINMAX).tolist()[1] < 1
@@ -255,8 +255,8 @@ def test_equal_comparison_scores_are_separated(engine: IndexEngine) -> None:
 
 def test_high_comparison_scores_are_separated() -> None:
     """The steps are relative to scores above 1; documents that were not compared follow."""
-    hits = tuple(Hit(Document(d, {}), 0.0, 0.0, 0.0, ()) for d in "abcd")
-    compared = ComparedHits(hits, (49.0, 49.0, 48.5, 48.5), SearchStats())
+    scores = dict(zip("abcd", (49.0, 49.0, 48.5, 48.5), strict=True))
+    compared = [Hit(Document(d, {}), 0.0, 0.0, 0.0, (), compared=s) for d, s in scores.items()]
     ranking = _by_comparison(compared, Ranking.of(list("abcde"), [5, 4, 3, 2, 1]))
     assert ranking.doc_ids == tuple("abcde")
     expected = [49, 49 * (1 - 1e-6), 48.5, 48.5 * (1 - 1e-6)]

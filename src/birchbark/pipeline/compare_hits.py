@@ -8,7 +8,7 @@ k1 (k1 − 1) comparisons. Nogueira et al. 2019.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,22 +20,12 @@ from birchbark.score_cache.cached_scorer import cached_for_query
 from birchbark.score_cache.score_in_time import SPECIAL_TOKENS, score_before
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedHits:
-    """Hits re-ranked by comparisons, and their n scores; no scores if time did not suffice."""
-
-    hits: tuple[Hit, ...]
-    scores: tuple[float, ...]
-    stats: SearchStats
-
-
 def compare_hits(
     duo: Duo, query: str, hits: Sequence[Hit], deadline: Deadline | None = None
-) -> ComparedHits:
+) -> tuple[list[Hit], SearchStats]:
     """Re-rank two or more hits by comparing them; hits with equal scores keep their order.
 
-    hits: best first. If time does not suffice for all comparisons, the hits are returned in their
-    order, without scores.
+    hits: best first. None are returned if time does not suffice for all comparisons.
     """
     deadline = deadline or Deadline(None)
     token_budget = duo.model.side_token_budget(query)
@@ -48,19 +38,14 @@ def compare_hits(
     overhead = len(duo.scorer.spans(query)) + SPECIAL_TOKENS
     values = score_before(deadline, scorer, query, inputs, overhead, all_or_none=True)
     if len(values) < len(inputs):
-        stats = SearchStats(
+        return [], SearchStats(
             comparisons=scorer.hits + scorer.misses, truncated_compared=lost, exact=False
         )
-        return ComparedHits(tuple(hits), (), stats)
     p = np.full((len(hits), len(hits)), np.nan)
     p[tuple(np.array(pairs).T)] = values  # p[i, j] for each pair (i, j)
     scores = duo.pairwise.scores(p)  # (n,)
-    order = best_first(scores)
-    return ComparedHits(
-        tuple(replace(hits[i], compared=float(scores[i])) for i in order),
-        tuple(scores[order].tolist()),
-        SearchStats(comparisons=len(pairs), truncated_compared=lost),
-    )
+    ranked = [replace(hits[i], compared=float(scores[i])) for i in best_first(scores)]
+    return ranked, SearchStats(comparisons=len(pairs), truncated_compared=lost)
 
 
 def _best_text(hit: Hit) -> str:

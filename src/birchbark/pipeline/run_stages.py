@@ -9,7 +9,7 @@ import numpy as np
 
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Hit, SearchStats
-from birchbark.pipeline.compare_hits import ComparedHits, compare_hits
+from birchbark.pipeline.compare_hits import compare_hits
 from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.topk import TopKScoring
 from birchbark.pipeline.settings.ranker import Ranker
@@ -21,20 +21,20 @@ from birchbark.score.token_limits import cut_text
 class StageResult:
     """The result of one stage for one query.
 
-    best: the best scored documents. stage: the stage's number, beginning at 1. compared: None if no
-    documents were compared.
+    best: the best scored documents. stage: the stage's number, beginning at 1. compared: the hits
+    that were compared, best first.
     """
 
     best: Ranking
     stats: SearchStats
     scoring: TopKScoring
     stage: int
-    compared: ComparedHits | None = None
+    compared: Sequence[Hit] = ()
 
     def hits(self) -> list[Hit]:
         """Return all hits of the stage with their evidence, best first."""
-        hits, compared = self.scoring.hits(), self.compared.hits if self.compared else ()
-        return [replace(hit, stage=self.stage) for hit in (*compared, *hits[len(compared) :])]
+        hits = *self.compared, *self.scoring.hits()[len(self.compared) :]
+        return [replace(hit, stage=self.stage) for hit in hits]
 
 
 def run_stage(
@@ -61,11 +61,9 @@ def run_stage(
     if not duo or not scoring.stats.exact or len(candidates) < 2:
         return result()
     cut, _ = cut_text(readers.ranker.scorer, query, readers.ranker.query_tokens)
-    compared = compare_hits(duo, cut, scoring.hits(duo.depth), deadline)
-    stats = scoring.stats + compared.stats
-    if not compared.stats.exact:
-        return StageResult(scoring.best(), stats, scoring, stage)
-    return StageResult(_by_comparison(compared, scoring.best()), stats, scoring, stage, compared)
+    compared, stats = compare_hits(duo, cut, scoring.hits(duo.depth), deadline)
+    best = _by_comparison(compared, scoring.best()) if compared else scoring.best()
+    return StageResult(best, scoring.stats + stats, scoring, stage, compared)
 
 
 def run_stages(
@@ -118,15 +116,15 @@ def check_query_lengths(rankers: Sequence[Ranker], query: str) -> None:
             ranker.duo.model.side_token_budget(cut)
 
 
-def _by_comparison(compared: ComparedHits, best: Ranking) -> Ranking:
+def _by_comparison(compared: Sequence[Hit], best: Ranking) -> Ranking:
     """Return `best` with the compared documents first, in the order of their comparisons.
 
     Equal scores of comparisons are lowered in steps of 1e-6, relative to the score, so that the
     order survives sorting by score.
     """
-    scores = np.array(compared.scores, np.float32)
+    scores = np.array([hit.compared for hit in compared], np.float32)
     for i in range(1, len(scores)):
         above = scores[i - 1]
         scores[i] = min(scores[i], above - np.float32(1e-6) * max(1, abs(above)))
-    doc_ids = [hit.document.doc_id for hit in compared.hits]
+    doc_ids = [hit.document.doc_id for hit in compared]
     return Ranking.of(doc_ids, scores).followed_by(best.doc_ids[len(doc_ids) :])
