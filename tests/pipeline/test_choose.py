@@ -115,7 +115,7 @@ def test_segments_are_chosen_by_the_embedding(
     assert best(selected) == [segments[i].text for i in order[:count]]
     starts = [segment.start for segment in selected.segments]
     assert starts == sorted(starts)
-    assert [len(ids) for ids in selected.encoded.token_ids] == [
+    assert [len(ids) for ids in selected.token_ids] == [
         len(segment.text.split()) for segment in selected.segments
     ]
     (snippet,) = chosen.choice.snippets(chosen.table, [0])
@@ -182,7 +182,7 @@ def test_long_segments_are_read_in_part(text: str, budget: int, count: int | Non
     """At most `count` chunks are read, first one of each chosen segment; all if there are fewer."""
     chosen = Choice([text], token_budget=budget)
     (selected,) = chosen.read(count)
-    assert all(len(ids) <= budget for ids in selected.encoded.token_ids)
+    assert all(len(ids) <= budget for ids in selected.token_ids)
     sizes = [-(-len(segment.text.split()) // budget) for segment in by_terms(text)[:count]]
     total = sum(sizes)
     assert len(selected.segments) == (total if count is None else min(count, total))

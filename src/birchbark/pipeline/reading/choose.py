@@ -18,10 +18,10 @@ import numpy as np
 from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
 from birchbark.pipeline.reading.candidates import UNKNOWN, Candidates
-from birchbark.pipeline.reading.document_reader import BATCH_SIZE, EncodedDocument
+from birchbark.pipeline.reading.document_reader import BATCH_SIZE
 from birchbark.pipeline.reading.query_scoring import QueryScoring
 from birchbark.pipeline.reading.stretches import SplitForQuery
-from birchbark.records import Document, Float32s, Segment, best_first
+from birchbark.records import Document, Float32s, Ids, Segment, best_first
 from birchbark.retrieve.term_overlap import TermIndex, TermOverlap
 from birchbark.segment.split_long import Encoded
 
@@ -34,13 +34,13 @@ WHOLE_DOCUMENT = 200_000  # characters of a document that is split completely be
 class SelectedSegments:
     """Those segments of a document that were chosen to be read.
 
-    segments, encoded: their texts and token ids, in document order. A chosen segment that exceeds
+    segments, token_ids: they and their token ids, in document order. A chosen segment that exceeds
     the scorer's token budget is several of these. order: their positions, best first. chosen: for
     each of them the rank of the chosen segment that it comes from.
     """
 
     segments: tuple[Segment, ...]
-    encoded: EncodedDocument
+    token_ids: tuple[Ids, ...]
     order: tuple[int, ...]
     chosen: tuple[int, ...]
 
@@ -250,11 +250,9 @@ class SegmentChoice:
             encoded = iter(scoring.encode([segment for _, best in batch for segment in best]))
             for position, best in batch:
                 chunks = [next(encoded) for _ in best]
-                yield position, self._selected(table.doc_ids[position], chunks, count)
+                yield position, self._selected(chunks, count)
 
-    def _selected(
-        self, doc_id: str, chunks: Sequence[Sequence[Encoded]], count: int | None
-    ) -> SelectedSegments:
+    def _selected(self, chunks: Sequence[Sequence[Encoded]], count: int | None) -> SelectedSegments:
         """Select `count` chunks: the best one of each segment first, then the second best ones.
 
         chunks: those of each chosen segment, with the best segment first. Chunks of one segment are
@@ -268,13 +266,10 @@ class SegmentChoice:
             ranked += [(rank, chosen, of_segment[i]) for rank, i in enumerate(ranks)]
         best = sorted(ranked, key=lambda one: one[:2])[:count]
         in_document = sorted(range(len(best)), key=lambda i: best[i][2][0].start)
-        segments = tuple(best[i][2][0] for i in in_document)
-        token_ids = tuple(best[i][2][1] for i in in_document)
-        size = sum(len(segment.text) for segment in segments)
         order = sorted(range(len(best)), key=lambda i: in_document[i])
         return SelectedSegments(
-            segments,
-            EncodedDocument(doc_id, token_ids, size),
+            tuple(best[i][2][0] for i in in_document),
+            tuple(best[i][2][1] for i in in_document),
             tuple(order),
             tuple(best[i][1] for i in in_document),
         )

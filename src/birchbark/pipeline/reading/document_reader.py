@@ -37,7 +37,6 @@ class EncodedDocument:
     size: approximate length in characters. truncated: number of tokens that a limit left out.
     """
 
-    doc_id: str
     token_ids: tuple[Ids, ...]
     size: int
     truncated: int = 0
@@ -111,12 +110,12 @@ class DocumentReader:
             stored = self._precomputed.token_ids(batch, token_budget)
             missing = [d for d, ids in zip(batch, stored, strict=True) if ids is None]
             split = iter(self._split(missing, token_budget))
-            for doc_id, token_ids in zip(batch, stored, strict=True):
+            for token_ids in stored:
                 if token_ids is None:
                     yield next(split).encoded
                 else:
                     size = CHARACTERS_PER_TOKEN * sum(map(len, token_ids))
-                    yield EncodedDocument(doc_id, token_ids, size)
+                    yield EncodedDocument(token_ids, size)
 
     def segments(
         self, doc_ids: Sequence[str], token_budget: int
@@ -182,7 +181,7 @@ class DocumentReader:
                 else count_truncated_tokens(document, full, read, encode)
             )
             token_ids = tuple(ids for _, ids in limited)
-            encoded = EncodedDocument(document.doc_id, token_ids, len(document.contents), lost)
+            encoded = EncodedDocument(token_ids, len(document.contents), lost)
             yield SplitDocument(document, read, encoded)
 
 

@@ -69,20 +69,16 @@ class QueryScoring:
         """Return the scores of as many of the first segments as time allows; see `score_before`."""
         return score_before(deadline, self._scorer, self._query, token_ids, self._overhead)
 
-    def score(
-        self, documents: Sequence[EncodedDocument], deadline: Deadline
-    ) -> list[Float32s] | None:
+    def score(self, documents: Sequence[Sequence[Ids]], deadline: Deadline) -> list[Float32s]:
         """Return the segment scores (n,), or vectors (n, width), of each document as float32.
 
-        Under a deadline the result may cover only the first documents; it is None if time does not
-        suffice for even one document.
+        documents: the token ids of their segments. Under a deadline the result may cover only the
+        first documents, or none.
         """
-        token_ids = [ids for document in documents for ids in document.token_ids]
+        token_ids = [ids for document in documents for ids in document]
         scores = self.score_encoded(token_ids, deadline)
-        ends = np.cumsum([len(document.token_ids) for document in documents], dtype=np.intp)
+        ends = np.cumsum([len(document) for document in documents], dtype=np.intp)
         complete = int(np.searchsorted(ends, len(scores), side="right"))  # documents
-        if documents and not complete:
-            return None
         return [values.copy() for values in np.split(scores, ends[:complete])[:complete]]
 
 

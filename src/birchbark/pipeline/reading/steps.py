@@ -11,7 +11,7 @@ from birchbark.deadline import Deadline
 from birchbark.pipeline.answers.answer import Snippet
 from birchbark.pipeline.reading.candidates import Candidates
 from birchbark.pipeline.reading.choose import SPLITTING_SHARE, SegmentChoice
-from birchbark.pipeline.reading.document_reader import EncodedDocument, RankerReaders
+from birchbark.pipeline.reading.document_reader import RankerReaders
 from birchbark.pipeline.reading.query_scoring import DocumentReading, QueryScoring
 from birchbark.pipeline.reading.schedule import Action, Progress, Step, reading_order
 from birchbark.records import Document, Float32s, Segment, best_first
@@ -190,7 +190,7 @@ class Steps:
         """Have the embedding read all segments of the first documents; return their scores."""
         assert self._embedding
         batch = self._embedding.read_batch([table.doc_ids[i] for i in positions], deadline)
-        read = self._embedding.score(batch, deadline) or []
+        read = self._embedding.score([document.token_ids for document in batch], deadline)
         for position, scores in zip(positions, read, strict=False):
             table.add_embedding_of_all(position, scores)
         return read
@@ -203,7 +203,7 @@ class Steps:
         ahead = positions[:DEADLINE_DOCUMENTS] if deadline.exists else positions
         later = self._ranker.plan.segments or 0
         chosen = self._choice.to_embed(table, ahead, count, later, deadline)
-        read = self._embedding.score([one.encoded for one in chosen], deadline) or []
+        read = self._embedding.score([one.token_ids for one in chosen], deadline)
         for position, one, scores in zip(positions, chosen, read, strict=False):
             table.rank_chosen(position, one.chosen, scores)
             table.add_embedding(position, scores)
@@ -272,8 +272,7 @@ class Steps:
         missing = [i for i in positions if table.readings[i] is None]
         if missing and self._chooses(deadline):
             for position, one in self._choice.to_read(table, missing, plan.segments, deadline):
-                ids = one.encoded.token_ids
-                table.readings[position] = DocumentReading(ids, one.order, one.segments)
+                table.readings[position] = DocumentReading(one.token_ids, one.order, one.segments)
                 if plan.segments is None and table.unsplit[position]:
                     progress.left_out = True
         elif missing:
@@ -315,9 +314,8 @@ class Steps:
             if not token_ids:
                 (encoded,) = self._main.read([table.doc_ids[position]])
                 token_ids = encoded.token_ids
-            chosen = tuple(token_ids[i] for i in selected[-1])
-            documents.append(EncodedDocument(table.doc_ids[position], chosen, 0))
-        rescored = self._precise.score(documents, deadline) or []
+            documents.append([token_ids[i] for i in selected[-1]])
+        rescored = self._precise.score(documents, deadline)
         if len(rescored) < len(documents):
             progress.out_of_time.add(Action.RESCORE)
             return
