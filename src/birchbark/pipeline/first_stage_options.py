@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from birchbark import defaults
 from birchbark.errors import InputError
-from birchbark.pipeline.ranker_keys import key, one_of, positive, read_table
+from birchbark.pipeline.ranker_keys import Options, key, one_of, positive
 from birchbark.retrieve.bm25 import BM25, IDF_DOCUMENTS
 from birchbark.retrieve.filters import parse_filters
 from birchbark.retrieve.first_stage import FirstStage
@@ -62,7 +62,7 @@ def _rm3(section: Section, name: str, default: RM3 | None) -> RM3 | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStageOptions:
+class FirstStageOptions(Options):
     """The options of a first stage as users write them; `make` turns them into objects.
 
     Those that are None or empty have a default that depends on the index or the model.
@@ -129,21 +129,8 @@ class FirstStageOptions:
         "terms = 10, original_weight = 0.5, max_df_share = 0.1 }.",
     )
 
-    def updated(self, section: Section) -> FirstStageOptions:
-        """Return these options, overridden by a TOML section.
-
-        Raises InputError, which names the key, for an unknown key or value.
-        """
-        options = replace(self, **read_table(section, self))
-        try:
-            options.check(section.keys)
-            options.make()
-        except InputError as fault:
-            raise fault.at(section.where()) from None
-        return options
-
     def check(self, given: Collection[str]) -> None:
-        """Raise InputError if an option in `given`, which the user has set, has no effect."""
+        """Raise InputError for an unknown value, or if an option in `given` has no effect."""
         of_bm25 = [name for name in given if name in OF_BM25]
         if of_bm25 and self.model not in BM25_MODELS:
             raise InputError(
@@ -160,6 +147,7 @@ class FirstStageOptions:
                 raise InputError(
                     f"{name} has no effect: field_bm25 gives all searched fields their own"
                 )
+        self.make()
 
     def make(self) -> tuple[VectorMatch | None, FirstStage]:
         """Return how vectors find candidates, and the first stage.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import field, fields
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
+from birchbark.errors import InputError
 from birchbark.section import Section
 
 Read = Callable[..., Any]  # of a method of Section: (section, key, default) → value
@@ -31,14 +33,27 @@ def key(read: Read, default: Any, meaning: str) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def read_table(section: Section, usual: Any) -> dict[str, Any]:
-    """Return key → value of the table `section`; InputError, which names the key, if one is wrong.
+@dataclass(frozen=True, slots=True)
+class Options(ABC):
+    """Options as users write them, each a `key` of a table."""
 
-    usual: an instance of the dataclass, whose values are those of missing keys.
-    """
-    values = {
-        each.name: each.metadata["read"](section, each.name, default=getattr(usual, each.name))
-        for each in fields(usual)
-    }
-    section.reject_unknown_keys()
-    return values
+    def updated(self, section: Section) -> Self:
+        """Return these options, overridden by a TOML section.
+
+        Raises InputError, which names the key, for an unknown key or value.
+        """
+        values = {
+            each.name: each.metadata["read"](section, each.name, default=getattr(self, each.name))
+            for each in fields(self)
+        }
+        section.reject_unknown_keys()
+        options = replace(self, **values)
+        try:
+            options.check(section.keys)
+        except InputError as error:
+            raise error.at(section.where()) from None
+        return options
+
+    @abstractmethod
+    def check(self, given: Collection[str]) -> None:
+        """Raise InputError if an option in `given`, which the user has set, has no effect."""

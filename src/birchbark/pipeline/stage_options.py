@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from birchbark import defaults
 from birchbark.arguments import is_count
@@ -12,7 +12,7 @@ from birchbark.combine.aggregate import parse_aggregation
 from birchbark.combine.interpolate import Interpolation, Scale
 from birchbark.combine.pairwise import parse_pairwise
 from birchbark.errors import InputError, require_at_least, require_share
-from birchbark.pipeline.ranker_keys import key, one_of, positive, read_table
+from birchbark.pipeline.ranker_keys import Options, key, one_of, positive
 from birchbark.score.precision import Precision
 from birchbark.section import Section
 from birchbark.segment.by_name import parse_segmenter
@@ -24,7 +24,7 @@ text, number, count = Section.text, Section.number, Section.count
 
 
 @dataclass(frozen=True, slots=True)
-class StageOptions:
+class StageOptions(Options):
     """The options of one stage as users write them; `make_ranker` turns them into a ranker.
 
     Those that are None have a default that depends on the model.
@@ -151,23 +151,8 @@ class StageOptions:
         "Arithmetic of BERT; see --precision of `birchbark search`.",
     )
 
-    def updated(self, section: Section) -> StageOptions:
-        """Return these options, overridden by a TOML section.
-
-        Raises InputError, which names the key, for an unknown key or value.
-        """
-        options = replace(self, **read_table(section, self))
-        try:
-            options.check(section.keys)
-        except InputError as error:
-            raise error.at(section.where()) from None
-        return options
-
     def check(self, given: Collection[str]) -> None:
-        """Raise InputError for an unknown value, or if an option in `given` has no effect.
-
-        given: the options that the user has set.
-        """
+        """Raise InputError for an unknown value, or if an option in `given` has no effect."""
         for name in ("duo_depth", "duo_aggregate", "duo_max_comparisons"):
             if name in given and not self.duo:
                 raise InputError(f"{name} has no effect without duo")
