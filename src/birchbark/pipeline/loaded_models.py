@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from threading import Lock
 
-from birchbark.checkpoint.heads import parse_pooling
 from birchbark.score.duo import DuoScorer, load_duo_scorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.precision import Precision
@@ -42,11 +41,7 @@ class LoadedModels:
         with self._lock:
             if key not in self._scorers:
                 self._scorers[key] = load_scorer(
-                    model,
-                    self._threads,
-                    parse_pooling(pooling) if pooling else None,
-                    precision,
-                    self._session,
+                    model, self._threads, pooling or None, precision, self._session
                 )
             return self._scorers[key]
 
