@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from birchbark.bench.draft import ASKED_WORDS, PREFIX, draft_questions
-from birchbark.errors import InputError
 from birchbark.index.build_index import build_index
 from birchbark.index.index import Index
-from birchbark.index.writer import IndexWriter
 from birchbark.records import SECTION_STARTS, Document
 
 SUBJECTS = (
@@ -81,19 +79,6 @@ def test_stated_sections_are_headings(tmp_path: Path) -> None:
     index = build_index([Document("a.html", fields)], tmp_path / "index")
     (drafted,) = draft_questions(index, 5)
     assert drafted.query.text == "How owners repair kettles"
-
-
-def test_ids_with_white_space_are_refused(tmp_path: Path) -> None:
-    """Runs and judgments are divided by it. A deleted document does not matter."""
-    documents = [
-        Document(name, {"text": "# How kettles boil\n\nThey do."}) for name in ("a b", "c")
-    ]
-    index = build_index(documents, tmp_path / "index")
-    with pytest.raises(InputError, match=r"ids of documents with white space.*found 'a b'"):
-        draft_questions(index, 5)
-    with IndexWriter(tmp_path / "index") as writer:
-        writer.delete("a b")
-    assert draft_questions(Index(tmp_path / "index"), 5)
 
 
 def test_code_and_lists_are_not_asked(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ import pytest
 
 from birchbark.bench.rank_questions import RANKED
 from birchbark.collection.runs import read_run
+from birchbark.index.build_index import build_index
+from birchbark.index.writer import IndexWriter
+from birchbark.records import Document
 from command_line import birchbark
 from conftest import write_bert
 
@@ -115,6 +118,19 @@ def test_a_question_that_a_system_refuses_is_named(
     (tmp_path / "mine.tsv").write_text("q1\tbridge\nq2\tkettle\n")
     birchbark("bench", str(notes), *given, *models[:2])
     birchbark("bench", str(notes), *given, *models[:2])  # the same questions again
+
+
+def test_ids_with_white_space_are_refused(tmp_path: Path, models: list[str]) -> None:
+    """Runs and judgments are divided by it. A deleted document does not matter."""
+    documents = [
+        Document(name, {"text": "# How kettles boil\n\nThey do."}) for name in ("a b", "c")
+    ]
+    index = build_index(documents, tmp_path / "index").directory
+    _, err = birchbark("bench", str(index), *models[:2], status=2)
+    assert "run files cannot contain 'a b'" in err
+    with IndexWriter(index) as writer:
+        writer.delete("a b")
+    birchbark("bench", str(index), *models[:2])
 
 
 def test_questions_are_literal(notes: Path, models: list[str], tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from birchbark._version import __version__
 from birchbark.bench.bench_folder import BenchFolder
 from birchbark.bench.rank_questions import (
     SystemRun,
-    check_ids,
     check_questions,
     pool,
     rank_questions,
@@ -34,11 +33,7 @@ class Bench:
     """
 
     def __init__(self, name: str, folder: BenchFolder, searchers: Mapping[str, Searcher]) -> None:
-        """searchers: tag → system; the first is the baseline. `rank` each before anything else.
-
-        Raises what `check_ids` raises.
-        """
-        check_ids(next(iter(searchers.values())).index)
+        """searchers: tag → system; the first is the baseline. `rank` each before anything else."""
         self.name, self.folder, self.questions = name, folder, folder.questions
         self._searchers, self._changing = searchers, Lock()
         self._runs = dict[str, SystemRun]()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from birchbark import defaults
-from birchbark.bench.rank_questions import check_ids
 from birchbark.index.index import Index
 from birchbark.index.layout import CONTENTS
 from birchbark.pipeline.answers.example_queries import (
@@ -54,9 +53,8 @@ def draft_questions(
 
     The others are four words of a sentence, in its order, which other documents have, too. Fewer
     are returned if the documents have too few headings and sentences that are of use. on_document:
-    called before each document is read. Raises what `check_ids` raises.
+    called before each document is read.
     """
-    check_ids(index)
     rng = random.Random(seed)
     doc_ids = spread_ids(index, LOOKED_AT * count)
     rng.shuffle(doc_ids)

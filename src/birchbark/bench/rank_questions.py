@@ -9,7 +9,6 @@ from hashlib import blake2b
 from statistics import median
 
 from birchbark.errors import InputError
-from birchbark.index.index import Index
 from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.run_stages import check_query_lengths
 from birchbark.pipeline.searcher import Searcher
@@ -54,19 +53,6 @@ class SystemRun:
             {**self.asked, **other.asked},
             {**self.seconds, **other.seconds},
         )
-
-
-def check_ids(index: Index) -> None:
-    """Raise InputError for a document whose id could not be in runs and judgments."""
-    for part in index.parts:
-        for doc_id in part.doc_ids.take(part.live_numbers().tolist()):
-            if len(doc_id.split()) != 1:
-                raise InputError(
-                    "ids of documents with white space cannot be in runs and judgments",
-                    where=str(index.directory),
-                    found=repr(doc_id),
-                    remedy="build the index with other ids",
-                )
 
 
 def check_questions(searchers: Collection[Searcher], questions: Iterable[Query]) -> None:

@@ -24,6 +24,7 @@ from birchbark.cli.options import (
     option,
     spell_option,
 )
+from birchbark.cli.retrieve import check_ids
 from birchbark.cli.serve import LOOPBACK, check_service_installed
 from birchbark.errors import InputError, MissingPackageError
 from birchbark.show.plural import plural
@@ -102,6 +103,9 @@ def command(
         )
     if judge:
         check_service_installed()
+        from birchbark.serve.server import open_socket
+
+        open_socket(defaults.HOST, port).close()  # fails before anything is ranked
     from birchbark.bench.bench import Bench
     from birchbark.bench.bench_folder import BenchFolder
 
@@ -110,12 +114,11 @@ def command(
         raise InputError("systems need different names", found=", ".join([BASELINE, *tags]))
     for tag in tags:
         check_tag(tag)
-    if judge:
-        _check_port(port)
     directory, _ = index_of([index])
     name = directory.resolve().name.removesuffix(".index")
     with closing(BenchFolder(to or directory.with_name(f"{name}.bench"))) as folder:
         searchers = _searchers(directory, dict(zip(tags, names, strict=True)))
+        check_ids(searchers[BASELINE].index)
         _take_questions(folder, searchers, queries, count)
         bench = Bench(name, folder, searchers)
         for tag in searchers:
@@ -194,13 +197,6 @@ def _searchers(index: Path, names: Mapping[str, str]) -> dict[str, Searcher]:
         rankers = make_rankers(models, [StageOptions(model=name)], auto_int8=True)
         searchers[tag] = Searcher(index, rankers, loaded=models)
     return searchers
-
-
-def _check_port(port: int) -> None:
-    """Raise InputError if the port cannot be listened on, before anything is ranked."""
-    from birchbark.serve.server import open_socket
-
-    open_socket(defaults.HOST, port).close()
 
 
 def _serve(bench: Bench, searcher: Searcher, port: int) -> None:

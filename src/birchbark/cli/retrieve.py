@@ -18,7 +18,6 @@ from birchbark.cli.from_options import (
     models_on,
     take_ranker,
 )
-from birchbark.cli.grouped_help import GroupedCommand
 from birchbark.cli.options import (
     PATH,
     check_given_options,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=GroupedCommand,
     epilog="Examples: birchbark retrieve articles.index --queries q.tsv --rm3 --output rm3.run; "
     "birchbark retrieve articles.index --queries q.tsv --first-stage dense --output dense.run",
     short_help="Rank with BM25, RM3, tf-idf or vectors.",
@@ -128,7 +126,7 @@ def command(
         work = work_on_queries(engine.index, every, models, settings)
         if part.is_finished(work):
             return
-    _check_ids(engine.index)
+    check_ids(engine.index)
     if isinstance(engine, DenseEngine):
         report_missing_vectors(engine.index)
         report_cut_queries(sum(engine.embedding.cut_tokens(query.text) for query in topics))
@@ -161,7 +159,7 @@ def command(
         notify(f"  note: queries that matched nothing: {len(empty)} ({first_few(empty)})")
 
 
-def _check_ids(index: Index) -> None:
+def check_ids(index: Index) -> None:
     """Raise InputError if an id in the index cannot be written to a run."""
     from birchbark.collection.runs import invalid_id
 
