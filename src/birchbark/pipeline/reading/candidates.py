@@ -101,9 +101,15 @@ class Candidates:
         evidence = aggregate(scores, self._ranker.aggregation).evidence
         self.embedding[position] = self._embedding_weight * evidence
 
-    def add_embedding_of_all(self, position: int, scores: Float32s) -> None:
-        """Record the embedding's scores (n,) of all segments of a document."""
-        self.embedded[position] = scores
+    def add_embedding_of_all(
+        self, position: int, scores: Float32s, *, static: bool = False
+    ) -> None:
+        """Record the embedding's scores (n,) of all segments of a document.
+
+        static: whether they are those of the static embedding, which are on the same scale and
+        count until the embedding has read the document.
+        """
+        (self.static if static else self.embedded)[position] = scores
         self.record_split(position, len(scores))
         self.add_embedding(position, scores)
 
@@ -111,15 +117,6 @@ class Candidates:
     def has_static(self) -> bool:
         """Whether a document's evidence is, or was, that of the static embedding."""
         return any(scores is not None for scores in self.static)
-
-    def add_static(self, position: int, scores: Float32s) -> None:
-        """Record the static embedding's scores (n,) of all segments of a document.
-
-        They are on the embedding's scale, and count as its evidence until it has read the document.
-        """
-        self.static[position] = scores
-        self.record_split(position, len(scores))
-        self.add_embedding(position, scores)
 
     def complete_embedding(self, position: int, read: int) -> None:
         """Make evidence from `read` segments comparable with that from all of them.

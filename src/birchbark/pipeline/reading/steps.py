@@ -159,7 +159,7 @@ class Steps:
             if scores is None:
                 unknown.append(position)
             else:
-                table.add_static(position, scores)
+                table.add_embedding_of_all(position, scores, static=True)
         if unknown and (known or len(unknown) < len(missing)):
             table.assume_embedding(unknown)
         if len(unknown) == len(missing):
