@@ -33,8 +33,8 @@ random_negatives_option = option(
 )
 
 
-def read_judgments(path: Path, intake: Intake, query_ids: Iterable[str] | None = None) -> Qrels:
-    """Return the judgments in `path`, restricted to `query_ids` if given.
+def read_judgments(path: Path, intake: Intake, query_ids: Iterable[str]) -> Qrels:
+    """Return the judgments in `path`, restricted to `query_ids`.
 
     Queries that are not in `query_ids` are noted in `intake`. Raises InputError if no document is
     judged relevant.
@@ -42,9 +42,7 @@ def read_judgments(path: Path, intake: Intake, query_ids: Iterable[str] | None =
     from birchbark.collection.qrels import read_qrels
     from birchbark.pairs.judged import qrels_of_queries
 
-    qrels = read_qrels(path)
-    if query_ids is not None:
-        qrels = qrels_of_queries(qrels, query_ids, intake)
+    qrels = qrels_of_queries(read_qrels(path), query_ids, intake)
     if not any(grade > 0 for grades in qrels.grades.values() for grade in grades.values()):
         raise InputError(
             "no document is judged relevant for these queries",
