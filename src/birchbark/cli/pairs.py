@@ -26,7 +26,6 @@ from birchbark.cli.options import (
 from birchbark.errors import InputError
 
 if TYPE_CHECKING:
-    from birchbark.pairs.best_passages import BestPassages
     from birchbark.pairs.run_negatives import RankRange
     from birchbark.records import Pair, Qrels
 
@@ -136,7 +135,10 @@ def command(
     grades = shared.read_judgments(qrels, intake, query_of)
     selector = None
     if best_segments:
-        selector = _segment_selector(scoring_model or defaults.MODEL, device, best_segments)
+        from birchbark.pairs.best_passages import BestPassages
+
+        scorer = models_on(device, None).scorer(scoring_model or defaults.MODEL)
+        selector = BestPassages(scorer, best_segments)
         selector.check_queries(query_of[query_id] for query_id in grades.grades)
     if run_file:
         grades = with_run(grades, run_file, rank_range, negatives, seed)
@@ -157,12 +159,6 @@ def command(
     if selector:
         truncated = f", {selector.truncated:,} of them truncated" if selector.truncated else ""
         notify(f"{selector.scorer.name} scored {selector.scored:,} segments{truncated}")
-
-
-def _segment_selector(model: str, device: str, count: int) -> BestPassages:
-    from birchbark.pairs.best_passages import BestPassages
-
-    return BestPassages(models_on(device, None).scorer(model), count)
 
 
 def parse_ranks(text: str | None) -> RankRange:

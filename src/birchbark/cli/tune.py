@@ -165,7 +165,9 @@ def command(
     results = [measure(judgments, run, [measure_name]) for run in (first, *others, mixed)]
     names = [*_run_names(runs), output.name]
     results = [replace(result, tag=name) for result, name in zip(results, names, strict=True)]
-    weight_names = _weight_names(runs, best if evidence else 0)
+    weight_names = _run_names(runs)  # what each weight multiplies
+    if evidence:
+        weight_names += [f"segment {n}" for n in range(1, best + 1)]
     differences = compare_to_first(results, seed)
     if as_json:
         rows = zip((*runs, output), results, differences, strict=True)
@@ -229,11 +231,6 @@ def _tuning_fields(tuning: Tuning, names: Sequence[str], measure_name: str) -> d
             {"queries": list(queries), "weights": weights, "other_folds": others, "this_fold": this}
         )
     return {"measure": measure_name, "folds": folds}
-
-
-def _weight_names(runs: Sequence[Path], segments: int) -> list[str]:
-    """Return what each weight multiplies. segments: the number of segments; 0 for several runs."""
-    return _run_names(runs) + [f"segment {n}" for n in range(1, segments + 1)]
 
 
 def _run_names(runs: Sequence[Path]) -> list[str]:

@@ -65,12 +65,9 @@ class MissingVectors:
         """
         index = self._searcher.index
         if self._last_count is None or self._last_count[0] is not index:
-            self._last_count = index, self._count(index)
+            name = self._set(index)
+            self._last_count = index, None if name is None else count_missing(index, name)
         return self._last_count[1]
-
-    def _count(self, index: Index) -> int | None:
-        name = self._set(index)
-        return None if name is None else count_missing(index, name)
 
     @property
     def set_name(self) -> str | None:

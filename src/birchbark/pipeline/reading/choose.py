@@ -120,7 +120,8 @@ class SegmentChoice:
         """
         short = []
         for position in positions:
-            length = self._main.reader.length(table.doc_ids[position])
+            (document,) = self._main.reader.documents([table.doc_ids[position]])
+            length = len(document.contents)
             if length <= WHOLE_DOCUMENT:
                 short.append(position)
             else:

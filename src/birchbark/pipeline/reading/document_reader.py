@@ -93,10 +93,6 @@ class DocumentReader:
         """Score each document's segments (n,) by stored vectors; None for one without vectors."""
         return self._precomputed.scores(query, doc_ids)
 
-    def length(self, doc_id: str) -> int:
-        """Return the number of characters of a document."""
-        return len(self.documents([doc_id])[0].contents)
-
     def read(
         self, doc_ids: Sequence[str], token_budget: int, batch_size: int = BATCH_SIZE
     ) -> Iterator[EncodedDocument]:
