@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from zoo import FAMILIES, LAYERS, PREFIXES, FamilyReference, write_family
+from zoo import FAMILIES, LAYERS, PREFIXES, FamilyReference, write_family, write_table
 
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.errors import CheckpointError, InputError
 from birchbark.score.session import OnnxSession
-from birchbark.train.initialise import Initialisation, open_network
+from birchbark.train.initialise import Initialisation, network_shape, open_network
 from birchbark.train.network import Network
 from birchbark.train.packed_inputs import PackedInputs
 from conftest import write_bert
@@ -112,6 +112,14 @@ def test_missing_layers_are_refused(tmp_path: Path) -> None:
         network_of(write_family(tmp_path / "bert", "bert", 1), layers=4)
     with pytest.raises(InputError, match=r"share weights.*expected 3 layers, found 2"):
         network_of(write_family(tmp_path / "albert", "albert", 1), layers=2)
+
+
+@pytest.mark.parametrize("settings", [{}, {"pooling": "mean"}, {"masked": True}])
+def test_a_static_embedding_has_nothing_to_train(settings: Any, tmp_path: Path) -> None:
+    """It is refused before its weights are read, whatever is to be made of it."""
+    base = Checkpoint.open(write_table(tmp_path / "static"))
+    with pytest.raises(InputError, match="static: a static embedding has no layers to train"):
+        network_shape(base, Initialisation(**settings))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

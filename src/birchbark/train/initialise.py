@@ -167,7 +167,11 @@ def network_shape(base: Checkpoint, initialisation: Initialisation) -> EncoderCo
 
 
 def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
-    """Raise InputError for a base whose modules after the encoder would be kept or trained."""
+    """Raise InputError for a base without layers, or whose modules after them would be kept."""
+    if base.family.static:
+        raise InputError(
+            "a static embedding has no layers to train", where=base.name, wanted="a BERT"
+        )
     if isinstance(base.head, Pooling):
         kept = bool(initialisation.pooling) or initialisation.masked
     else:
