@@ -106,6 +106,30 @@ def test_a_student_begins_with_part_of_its_base(tmp_path: Path) -> None:
             network_of(directory, **wrong)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_student_begins_with_part_of_each_packed_matrix(bias: bool, tmp_path: Path) -> None:
+    """Of ModernBERT's queries, keys and values, and of both halves of its feed-forward layer."""
+    directory = write_family(tmp_path / "modern", "modernbert", 1)
+    tensors = load_file(directory / "model.safetensors")
+    names = [f"layers.1.{part}.weight" for part in ("attn.Wqkv", "mlp.Wi")]
+    if bias:
+        for name in names:
+            rows = len(tensors[f"model.{name}"])
+            tensors[f"model.{name.replace('weight', 'bias')}"] = np.arange(rows, dtype=np.float32)
+        save_file(tensors, directory / "model.safetensors")
+    small = network_of(directory, hidden=8, heads=2, intermediate=5)
+    fused, inner = (tensors[f"model.{name}"] for name in names)
+    rows = {names[0]: [*range(8), *range(16, 24), *range(32, 40)]}
+    rows[names[1]] = [*range(5), *range(24, 29)]
+    for name, whole in zip(names, (fused, inner), strict=True):
+        found = small.weights[name].detach().numpy()
+        np.testing.assert_array_equal(found, whole[rows[name]][:, :8])
+        if bias:
+            found = small.weights[name.replace("weight", "bias")].detach().numpy()
+            np.testing.assert_array_equal(found, np.array(rows[name], np.float32))
+    assert scored(small, PAIRS).shape == (len(PAIRS),)
+
+
 def test_missing_layers_are_refused(tmp_path: Path) -> None:
     """A network cannot have more layers than its base, or omit layers that share weights."""
     with pytest.raises(InputError, match="the base has fewer layers: expected 1 to 3, found 4"):

@@ -233,20 +233,27 @@ def _shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
 
 
 def _encoder_values(base: Checkpoint, shape: EncoderConfig, sources: tuple[int, ...]) -> Named:
-    """Yield the encoder's weights: the first rows and columns of the base's weights."""
+    """Yield the encoder's weights: the first rows and columns of the base's weights.
+
+    Of queries, keys and values in one matrix, or both halves of a gated layer, they are those of
+    each.
+    """
     stored, family, where = base.tensors(), base.family, str(base.weights)
     names, full = family.names, base.config
     tables = (names.words, names.positions, names.types, names.relative)
     all_layers = tuple(range(full.layers))
+    blocks = {names.fused.format(i=i): 3 for i in all_layers}
+    if full.gated:
+        blocks |= {names.inner.format(i=i, group=full.group(i)): 2 for i in all_layers}
     full_sizes = {module: size for module, _, size in encoder_modules(family, full, all_layers)}
     for module, source, size in encoder_modules(family, shape, sources):
         if source == names.widen and f"{source}.weight" not in stored:
             continue  # some checkpoints omit this projection if both sizes are equal
         value = validated_tensor(stored, f"{source}.weight", full_sizes[source], where)
-        yield f"{module}.weight", _first(value, size)
+        yield f"{module}.weight", _first(value, size, blocks.get(source, 1))
         if module not in tables and not _lacks_bias(source, family, stored):
             value = validated_tensor(stored, f"{source}.bias", full_sizes[source][:1], where)
-            yield f"{module}.bias", _first(value, size[:1])
+            yield f"{module}.bias", _first(value, size[:1], blocks.get(source, 1))
 
 
 def _lacks_bias(module: str, family: Family, stored: Tensors) -> bool:
@@ -254,9 +261,15 @@ def _lacks_bias(module: str, family: Family, stored: Tensors) -> bool:
     return family.optional_biases and f"{module}.bias" not in stored
 
 
-def _first(value: NDArray[Any], size: Size) -> NDArray[Any]:
-    """Return the first `size`[d] elements along each dimension d."""
-    return value if value.shape == size else value[tuple(map(slice, size))].copy()
+def _first(value: NDArray[Any], size: Size, blocks: int = 1) -> NDArray[Any]:
+    """Return the first `size`[d] elements along each dimension d.
+
+    blocks: the number of equal blocks of rows, of which each keeps its first ones.
+    """
+    if value.shape == size:
+        return value
+    first = tuple(map(slice, (size[0] // blocks, *size[1:])))
+    return np.concatenate([block[first] for block in np.split(value, blocks)])
 
 
 def _logit_head(
