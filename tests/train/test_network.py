@@ -130,6 +130,20 @@ def test_a_student_begins_with_part_of_each_packed_matrix(bias: bool, tmp_path: 
     assert scored(small, PAIRS).shape == (len(PAIRS),)
 
 
+def test_the_first_layer_of_modernbert_stays_the_first(tmp_path: Path) -> None:
+    """Another would lose its norm before attention there, which layer 1 lacks elsewhere."""
+    directory = write_family(tmp_path / "modern", "modernbert", 1)
+    for layers, found in (((2, 3), "2, 3"), ((2, 1), "2, 1"), ((1, 1), "1, 1")):
+        with pytest.raises(InputError, match=rf"no norm before attention.*begins.*found {found}"):
+            network_of(directory, from_layers=layers)
+    full, small = network_of(directory), network_of(directory, from_layers=(1, 3))
+    for own, source in (
+        ("layers.0.attn.Wo", "layers.0.attn.Wo"),
+        *((f"layers.1.{part}", f"layers.2.{part}") for part in ("attn_norm", "attn.Wo")),
+    ):
+        assert torch.equal(small.weights[f"{own}.weight"], full.weights[f"{source}.weight"])
+
+
 def test_missing_layers_are_refused(tmp_path: Path) -> None:
     """A network cannot have more layers than its base, or omit layers that share weights."""
     with pytest.raises(InputError, match="the base has fewer layers: expected 1 to 3, found 4"):

@@ -209,6 +209,13 @@ def _shape(base: Checkpoint, initialisation: Initialisation) -> EncoderConfig:
             wanted=f"1 to {full.layers}",
             found=str(max(sources) + 1),
         )
+    if full.prenorm and [n for n, layer in enumerate(sources) if layer == 0] != [0]:
+        raise InputError(
+            "layer 1 of this base can only be the first: it alone has no norm before attention",
+            where=base.name,
+            wanted="from_layers that begins with 1, once",
+            found=", ".join(str(layer + 1) for layer in sources),
+        )
     names = ("hidden", "heads", "intermediate")
     sizes = {name: getattr(initialisation, name) or getattr(full, name) for name in names}
     for name, size in sizes.items():
