@@ -58,11 +58,20 @@ TRAINING = {"title": "t", "data": [], "seed": 0, "steps": 1, "ended": "so"}
 LINEAGE: dict[str, Any] = {"base": "tiny", "trainings": [TRAINING]}
 
 
+def write_base(directory: Path, family: str) -> Path:
+    """Write a cross-encoder whose head reads [CLS]."""
+    write_family(directory, family, 1)
+    config = json.loads((directory / "config.json").read_text())
+    if "classifier_pooling" in config:
+        (directory / "config.json").write_text(json.dumps(config | {"classifier_pooling": "cls"}))
+    return directory
+
+
 def write_parade(
     folder: Path, aggregation: str, family: str = "bert", vectors: str = "pooler"
 ) -> tuple[Path, Network]:
     """Write a model with random weights; return it and its network."""
-    directory = write_family(folder / "base", family, 1)
+    directory = write_base(folder / "base", family)
     if family in ("roberta", "albert"):
         give_tokenizer(directory, family)
     base = open_any_head(directory, "tiny")
@@ -142,9 +151,10 @@ def test_positions_of_passages_matter_to_the_transformer(tmp_path: Path) -> None
     assert without.run(vectors[swapped])[0] == pytest.approx(without.run(vectors)[0], abs=1e-5)
 
 
-def test_avg_of_a_cross_encoder_is_the_mean_of_log_odds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_avg_of_a_cross_encoder_is_the_mean_of_log_odds(family: str, tmp_path: Path) -> None:
     """This is so before training; `attn` starts as `avg`."""
-    directory = write_bert(tmp_path / "mono", labels=1)
+    directory = write_base(tmp_path / "mono", family)
     base = open_any_head(directory, "mono")
     mono = open_network(base, Initialisation(dropout=0.0), 0, "cpu")
     pairs = list(zip(IDS, TYPES, strict=True))
@@ -305,6 +315,16 @@ def test_unsupported_uses_are_refused(tmp_path: Path) -> None:
         load_scorer(model)
 
 
+def test_a_head_that_reads_the_mean_is_refused(tmp_path: Path) -> None:
+    """PARADE reads [CLS], for which a new head can be learned."""
+    base = open_any_head(write_family(tmp_path / "mean", "modernbert", 1), "mean")
+    with pytest.raises(InputError, match=r"mean: PARADE reads \[CLS\] of passages.*head = .new"):
+        open_network(base, Initialisation(parade="avg"), 0, "cpu")
+    network = open_network(base, Initialisation(parade="avg", head="new"), 0, "cpu")
+    pairs = list(zip(IDS, TYPES, strict=True))
+    assert network.score(PackedInputs.of(pairs, "cpu", COUNTS)).shape == (len(COUNTS),)
+
+
 def test_the_transformer_reads_the_embedding_of_cls_first(tmp_path: Path) -> None:
     """Untrained, the token in front of the passages is BERT's own [CLS]."""
     base = open_any_head(write_bert(tmp_path / "mono", labels=1), "mono")
@@ -325,12 +345,13 @@ def test_a_new_head_aggregates_anew(aggregation: str, tmp_path: Path) -> None:
         assert set(equal.values()) == {head != "new"}, equal
 
 
-def test_cls_itself_needs_no_pooler(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("family", "layers"), [("bert", "pooler"), ("modernbert", "head.")])
+def test_cls_itself_needs_no_pooler(family: str, layers: str, tmp_path: Path) -> None:
     """Its weights are neither trained nor stored; the model says so, and can be a base."""
-    model, network = write_parade(tmp_path, "max", vectors="cls")
-    assert not any(name.startswith("pooler") for name in network.weights)
+    model, network = write_parade(tmp_path, "max", family, vectors="cls")
+    assert not any(name.startswith(layers) for name in network.weights)
     checkpoint = Checkpoint.open(model)
-    assert not any("pooler" in name for name in checkpoint.tensors())
+    assert not any(layers in name for name in checkpoint.tensors())
     assert json.loads((model / "config.json").read_text())["birchbark"]["vectors"] == "cls"
     again = Initialisation(parade="max", passage_vectors="cls")
     assert open_network(checkpoint, again, 0, "cpu").weights.keys() == network.weights.keys()

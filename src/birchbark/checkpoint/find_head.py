@@ -211,7 +211,7 @@ def _declared_head(stored: Stored, declared_head: object) -> Head:
             where=str(directory),
             wanted=str(PARADE_LAYERS),
         )
-    layers = stored.transform()[:1] if vectors == POOLER else ()
+    layers = stored.transform() if vectors == POOLER else ()
     return Parade(layers, family.logits, aggregation)
 
 

@@ -144,8 +144,8 @@ def open_network(
     else:
         head_values = _logit_head(base, stored, shape, rng)
     if initialisation.parade and initialisation.passage_vectors == CLS:
-        transform = base.family.transform[0]
-        head_values = (named for named in head_values if not named[0].startswith(transform))
+        transforms = tuple(f"{module}." for module, _, _ in _transforms(base, shape))
+        head_values = (named for named in head_values if not named[0].startswith(transforms))
     parade_values = _parade_values(base, stored, shape, initialisation.parade, rng)
     used = dict((*encoder, *head_values, *parade_values))
     for name, value in {**dict(kept), **used}.items():
@@ -167,7 +167,7 @@ def network_shape(base: Checkpoint, initialisation: Initialisation) -> EncoderCo
 
 
 def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
-    """Raise InputError for a base without layers, or whose modules after them would be kept."""
+    """Raise InputError for a base without layers, or with a head that cannot be trained on."""
     if base.family.static:
         raise InputError(
             "a static embedding has no layers to train", where=base.name, wanted="a BERT"
@@ -177,6 +177,13 @@ def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
     else:
         makes_other = bool(initialisation.pooling) or initialisation.masked
         kept = not makes_other and initialisation.head != "new"
+        pools = isinstance(base.head, Classifier) and base.head.reads != "cls"
+        if kept and pools and initialisation.parade:
+            raise InputError(
+                "PARADE reads [CLS] of passages, and the head of this base pools all tokens",
+                where=base.name,
+                remedy='model.head = "new", or a base whose classifier_pooling is cls',
+            )
     if kept and base.multi_vector:
         raise InputError(
             "a model with a vector per token cannot be trained as another",

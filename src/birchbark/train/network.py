@@ -135,16 +135,16 @@ class Network:
     def _logits(self, inputs: PackedInputs, states: HiddenStates | None = None) -> Any:
         import torch
 
-        means = not self.architecture.parade and self.family.reads == "mean"
-        all_tokens = self.architecture.pooling or means
-        x = self._encode(inputs, states, cls_only=not all_tokens)
+        reads = "cls" if self.architecture.parade else self.family.reads
+        cls_only = not self.architecture.pooling and reads == "cls"
+        x = self._encode(inputs, states, cls_only=cls_only)
         with torch.autocast(x.device.type, enabled=False):
             if self.architecture.pooling:
                 return self._cosines(x.float(), inputs)  # (pairs,)
             if self.architecture.parade:
                 return self._document_logits(self._passage_vectors(x.float()), inputs)
-            x = torch.cat([tokens.mean(1) for tokens in inputs.split(x.float())]) if means else x
-            logits = self._head(x.float())[:, 0]  # (N,)
+            x = x.float() if cls_only else self._pooled(x.float(), inputs, reads)  # (N, H)
+            logits = self._head(x)[:, 0]  # (N,)
         return inputs.unsorted(logits)
 
     def _cosines(self, x: Any, inputs: PackedInputs) -> Any:
@@ -155,15 +155,19 @@ class Network:
 
     def _text_vectors(self, x: Any, inputs: PackedInputs) -> Any:
         """Pool the tokens of each input: (N, H), of length 1, in the order before sorting."""
-        import torch
         from torch.nn.functional import normalize
 
-        pooled = torch.cat([self._pool(tokens) for tokens in inputs.split(x)])  # (N, H)
-        return inputs.unsorted(normalize(pooled))
+        return inputs.unsorted(normalize(self._pooled(x, inputs, self.architecture.pooling)))
 
-    def _pool(self, tokens: Any) -> Any:
+    def _pooled(self, x: Any, inputs: PackedInputs, mode: str | None) -> Any:
+        """Pool the tokens (T, H) of each input: (N, H), in sorted order."""
+        import torch
+
+        return torch.cat([self._pool(tokens, mode) for tokens in inputs.split(x)])
+
+    def _pool(self, tokens: Any, mode: str | None) -> Any:
         """Pool token vectors (inputs, L, H) into text vectors (inputs, H)."""
-        match self.architecture.pooling:
+        match mode:
             case "cls":
                 return tokens[:, 0]
             case "mean":
@@ -253,11 +257,11 @@ class Network:
 
         It is always computed in float32, because bf16 would make the logits of many inputs equal.
         """
-        x, norm = self._transform(x), self.family.transform_norm
-        x = self.modules.norm(x, norm) if norm else x
-        return self.modules.linear(self.modules.drop(x), self.family.logits)
+        return self.modules.linear(self.modules.drop(self._transform(x)), self.family.logits)
 
     def _transform(self, x: Any) -> Any:
         transform, activation = self.family.transform
         x = self.modules.drop(x) if self.family.drops_first else x
-        return self.modules.activate(self.modules.linear(x, transform), activation)
+        x = self.modules.activate(self.modules.linear(x, transform), activation)
+        norm = self.family.transform_norm
+        return self.modules.norm(x, norm) if norm else x
