@@ -15,13 +15,14 @@ from zoo import FAMILIES, give_tokenizer, write_family
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.heads import POOLING_MODES, Classifier, Pooling
 from birchbark.checkpoint.layers import Dense
+from birchbark.checkpoint.prompts import Prompts
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
 from birchbark.records import Pair
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train.export import export
-from birchbark.train.initialise import Initialisation, open_network
+from birchbark.train.initialise import Initialisation, network_shape, open_network
 from birchbark.train.network import SCALE
 from birchbark.train.packed_inputs import PackedInputs
 from birchbark.train.pair_inputs import InputLayout
@@ -149,6 +150,17 @@ def test_contradicting_settings(tmp_path: Path, changes: dict[str, Any], message
     """They raise an error when the configuration is read."""
     with pytest.raises(InputError, match=message):
         read_training(training(tmp_path, **changes), tmp_path / "t.toml")
+
+
+@pytest.mark.parametrize("prompts", [Prompts("query: "), Prompts(document="passage: ")])
+def test_prompts_are_not_lost(prompts: Prompts, tmp_path: Path) -> None:
+    """A base that has some is refused as bi-encoder, which would be trained without them."""
+    base = replace(open_any_head(write_bert(tmp_path / "base"), "base"), prompts=prompts)
+    stated = prompts.query or prompts.document
+    with pytest.raises(InputError, match=f"base: a bi-encoder is .*without prompts.*'{stated}'"):
+        network_shape(base, Initialisation(pooling="mean"))
+    assert network_shape(base, Initialisation()) == base.config
+    assert network_shape(base, Initialisation(masked=True)) == base.config
 
 
 def test_linear_layers_after_the_pooling_are_not_lost(tmp_path: Path) -> None:

@@ -172,6 +172,13 @@ def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
         raise InputError(
             "a static embedding has no layers to train", where=base.name, wanted="a BERT"
         )
+    if initialisation.pooling and base.prompts:
+        raise InputError(
+            "a bi-encoder is trained without prompts, with which this base reads texts",
+            where=base.name,
+            found=repr(base.prompts.query or base.prompts.document)[:80],
+            remedy="a copy of the base without those in config_sentence_transformers.json",
+        )
     if isinstance(base.head, Pooling):
         kept = bool(initialisation.pooling) or initialisation.masked
     else:
