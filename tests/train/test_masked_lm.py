@@ -20,12 +20,12 @@ from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
 from birchbark.checkpoint.heads import Pooling, UnknownHeadError
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.cli import group
-from birchbark.errors import InputError
+from birchbark.errors import CheckpointError, InputError
 from birchbark.records import Pair
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.masked_lm import MaskedLanguageModel
 from birchbark.segment.sentences import sentences
-from birchbark.train.initialise import Initialisation, open_network
+from birchbark.train.initialise import Initialisation, network_shape, open_network
 from birchbark.train.masked_lm import MaskedLearner
 from birchbark.train.masking import MaskedInput, Masker, Masking
 from birchbark.train.packed_inputs import PackedInputs
@@ -342,6 +342,25 @@ def test_contradicting_settings(tmp_path: Path, changes: Mapping[str, Any], mess
     """They raise an error when the configuration is read."""
     with pytest.raises(InputError, match=message):
         adapting(tmp_path, **{key.replace(".", "__"): value for key, value in changes.items()})
+
+
+def test_an_output_with_weights_of_its_own_is_refused(tmp_path: Path) -> None:
+    """Neither training nor predictions would use them; training to rank has no need of them."""
+    base = write_bert(tmp_path / "base", labels=1, masked=True)
+    config = json.loads((base / "config.json").read_text())
+    for tied in (None, True, False):
+        stated = {} if tied is None else {"tie_word_embeddings": tied}
+        (base / "config.json").write_text(json.dumps(config | stated))
+        opened = open_any_head(base, "tiny")
+        assert network_shape(opened, Initialisation()) == opened.config
+        if tied is not False:
+            assert network_shape(opened, Initialisation(masked=True)) == opened.config
+            assert MaskedLanguageModel(base).mask == MASK
+            continue
+        with pytest.raises(InputError, match=r"tiny: \[masked\] predicts .* by their embeddings"):
+            network_shape(opened, Initialisation(masked=True))
+        with pytest.raises(CheckpointError, match=r"output has weights of its own.*tie_word"):
+            MaskedLanguageModel(base)
 
 
 def test_a_base_without_a_mask_token(tmp_path: Path) -> None:

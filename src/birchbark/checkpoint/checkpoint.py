@@ -179,6 +179,11 @@ class Checkpoint:
         )
 
     @property
+    def ties_embeddings(self) -> bool:
+        """Whether a masked language model predicts tokens by their embeddings, as by default."""
+        return read_object(self.directory / CONFIG).get("tie_word_embeddings") is not False
+
+    @property
     def weights(self) -> Path:
         """The safetensors file, or the index of its shards (shards.py)."""
         return find_weights(self.directory)

@@ -34,7 +34,7 @@ class MaskedLanguageModel:
         """Open the model directory `model`.
 
         Raises CheckpointError if it cannot be read, has no mask token, or lacks the head of a
-        masked language model.
+        masked language model, or if the weights of its output are not those of its embeddings.
         """
         checkpoint = Checkpoint.open(model, pooling=Pooling("mean"))
         self.tokenizer = CheckpointTokenizer(checkpoint)
@@ -46,6 +46,12 @@ class MaskedLanguageModel:
                 where=str(model),
                 wanted="a masked-language-model head and a mask token",
                 remedy="birchbark train with a table [masked] trains one",
+            )
+        if not checkpoint.ties_embeddings:
+            raise CheckpointError(
+                "a masked language model whose output has weights of its own is not supported",
+                where=str(model),
+                wanted="tie_word_embeddings true in config.json",
             )
         self.mask = masks[0]
         graph, self._weights = _build_graph(checkpoint)

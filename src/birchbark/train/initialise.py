@@ -172,6 +172,12 @@ def _check_layers(base: Checkpoint, initialisation: Initialisation) -> None:
         raise InputError(
             "a static embedding has no layers to train", where=base.name, wanted="a BERT"
         )
+    if initialisation.masked and not base.ties_embeddings:
+        raise InputError(
+            "[masked] predicts tokens by their embeddings; this base has other weights for it",
+            where=base.name,
+            wanted="tie_word_embeddings true in config.json",
+        )
     if initialisation.pooling and base.prompts:
         raise InputError(
             "a bi-encoder is trained without prompts, with which this base reads texts",
