@@ -38,6 +38,18 @@ def test_the_most_frequent_words_that_the_tokeniser_splits(bert: Callable[..., P
         frequent_new_words(tokenizer, ["birch river river"], 3)
 
 
+def test_words_are_counted_as_they_are_encoded(bert: Callable[..., Path], tmp_path: Path) -> None:
+    """Ligatures and full-width letters are others by then, and a word with them has no use."""
+    model = bert()
+    texts = ["\ufb02owers flowers", "\uff52\uff49\uff56\uff45\uff52\uff53 rivers rivers\u200b"]
+    words = frequent_new_words(tokenizer_of(model), texts, 9)
+    assert words == {"rivers": 3, "flowers": 2}
+    extend(model, list(words), tmp_path / "more")
+    encoded = tokenizer_of(tmp_path / "more").encode(" ".join(texts).split())
+    size = tokenizer_of(model).size
+    assert [ids.tolist() for ids in encoded] == [[size + 1]] * 2 + [[size]] * 3
+
+
 def test_lines_of_the_vocabulary_are_ids(bert: Callable[..., Path], tmp_path: Path) -> None:
     """Also if the last one had no line feed, as other programs write it."""
     model = bert()

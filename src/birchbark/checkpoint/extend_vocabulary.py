@@ -22,6 +22,7 @@ from birchbark.checkpoint.json_files import read_object
 from birchbark.checkpoint.quantize import model_copy
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import InputError
+from birchbark.text.normal_form import usual_letters
 
 BATCH_SIZE = 1024  # words per call of the tokeniser
 
@@ -40,7 +41,8 @@ def frequent_new_words(
     """
     frequencies: Counter[str] = Counter()
     for text in texts:
-        frequencies.update(word for word in tokenizer.pretokenize(text) if word[0].isalpha())
+        words_of_text = tokenizer.pretokenize(usual_letters(text))
+        frequencies.update(word for word in words_of_text if word[0].isalpha())
         advance(1)
     words = sorted(frequencies, key=lambda word: (-frequencies[word], word))
     new: dict[str, int] = {}
