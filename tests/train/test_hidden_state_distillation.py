@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 from tiny_trainings import prepare, some_pairs, write_pairs
 from zoo import FAMILIES, give_tokenizer, write_family
 
 from birchbark.checkpoint.architecture import Architecture
 from birchbark.checkpoint.checkpoint import Checkpoint, open_any_head
+from birchbark.checkpoint.heads import layers_of
 from birchbark.checkpoint.model_card import card_kind, render_card
 from birchbark.checkpoint.tokenizer import CheckpointTokenizer
 from birchbark.errors import BirchbarkError, InputError
@@ -291,6 +292,27 @@ def test_unsuitable_teachers_are_refused(tmp_path: Path, teacher: Path) -> None:
     for layers in ((1, 2), (1, 2, 5)):
         with pytest.raises(InputError, match="3 layers between 1 and 4"):
             losses(student, HiddenStateSettings(str(teacher), layers=layers), teacher)
+
+
+def test_a_teacher_may_have_any_head(tmp_path: Path) -> None:
+    """Only its hidden states are read, so that modules after the pooling do not matter."""
+    plain = write_bert(tmp_path / "plain", layers=4, seed=5)
+    modular = write_bert(tmp_path / "modular", layers=4, seed=5)
+    home = modular / "2_Dense"
+    home.mkdir()
+    (home / "config.json").write_text('{"module_output_name": "scores"}')
+    save_file({"linear.weight": np.ones((1, 16), np.float32)}, home / "model.safetensors")
+    named = {"": "Transformer", "1_Pooling": "Pooling", "2_Dense": "Dense"}
+    modules = [{"path": p, "type": f"sentence_transformers.models.{t}"} for p, t in named.items()]
+    (modular / "modules.json").write_text(json.dumps(modules))
+    stated = {"model_type": "CrossEncoder"}
+    (modular / "config_sentence_transformers.json").write_text(json.dumps(stated))
+    assert len(layers_of(Checkpoint.open(modular).head)) == 1
+    student = network_of(plain, layers=2)
+    found = losses(student, HiddenStateSettings(str(modular)), plain)
+    assert torch.equal(found, losses(student, HiddenStateSettings(str(plain)), plain))
+    assert (found > 1e-4).all()
+    assert losses(network_of(plain), HiddenStateSettings(str(modular)), plain).abs().max() == 0
 
 
 def test_weights_scale_losses_and_heads_are_averaged(tmp_path: Path, teacher: Path) -> None:

@@ -99,7 +99,7 @@ class HiddenStateDistillation:
         base = open_named(settings.teacher)
         _check_teacher(base, tokenizer, max_length, settings.teacher)
         device = next(iter(student.weights.values())).device
-        frozen = Initialisation(trainable="head", dropout=0.0)
+        frozen = Initialisation(trainable="head", dropout=0.0, head="new")  # only states are read
         self.teacher = open_network(base, frozen, 0, device)
         self._settings, self.keeps_attention = settings, settings.attention > 0
         self.steps = settings.steps
