@@ -21,6 +21,7 @@ from birchbark.errors import InputError
 from birchbark.pairs.holdout import held_out_queries
 from birchbark.pairs.sources import split_into_chunks
 from birchbark.records import Pair
+from birchbark.score.cross_encoder import CrossEncoderScorer
 from birchbark.score.embedding import EmbeddingScorer
 from birchbark.score.load_scorer import load_scorer
 from birchbark.train import teacher_scores as module
@@ -250,6 +251,22 @@ def test_a_teacher_reads_no_more_than_the_student(tmp_path: Path) -> None:
     )
     assert truncated == 1
     assert values[texts[2]] == values[texts[1]] != values[texts[0]]
+
+
+def test_a_teacher_fills_its_input(tmp_path: Path) -> None:
+    """A cross-encoder of 32 tokens reads 28 of a text beside a query of one token."""
+    directory = write_bert(tmp_path / "teacher", labels=1)
+    tokenizer = CheckpointTokenizer(open_any_head(directory))
+    scorer, scores = load_scorer(directory, 1), TeacherScores(tmp_path / "stored")
+    assert isinstance(scorer, CrossEncoderScorer)
+    assert (scorer.max_text_tokens("stone"), scorer.max_text_tokens("stone arch")) == (28, 27)
+    texts = [" ".join(["bark"] * (n - 1) + ["bee"]) for n in (24, 28, 32)]
+    pairs = [Pair("q", "stone", f"{n}", text, 1) for n, text in enumerate(texts)]
+    inputs = inputs_of(pairs, tokenizer, 64)
+    found, truncated = teacher_scores(inputs, np.arange(3), scorer, scores)
+    assert truncated == 1
+    read = [ids[:28] for ids in scorer.encode([inputs.pairs.texts[i] for i in inputs.pairs.text])]
+    np.testing.assert_allclose(found, scorer.outputs("stone", read), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("labels", [1, None])

@@ -31,6 +31,10 @@ class CrossEncoderScorer(BertScorer):
         """The maximum number of tokens of a query: half of an input, without special ones."""
         return longest_query(self._token_budget)
 
+    def max_text_tokens(self, query: str) -> int:
+        """Return the maximum number of tokens of a text beside this query, with none reserved."""
+        return self._token_budget - len(self.spans(query))
+
     def token_budget(self, query: str) -> int:
         """Return how many tokens a segment may have.
 

@@ -182,7 +182,8 @@ def teacher_scores(
 
     A score is a cosine or MaxSim, −1 to 1, or a cross-encoder's log-odds; it is NaN for all but
     the `sampled` pairs. The score of a document is that by PARADE, or of its best passage. A
-    teacher reads no more of a text than the student does, and of a query what it can.
+    teacher reads no more of a text than the student does, and of a query what it can. A
+    cross-encoder reserves no tokens for queries longer than the one it reads.
     """
     truncated = done = 0
     pairs = inputs.pairs
@@ -196,8 +197,8 @@ def teacher_scores(
             ids = dict(zip(texts, encoded, strict=True))
             requests: list[tuple[str, list[Ids]]] = []
             for group in groups:
-                query, cut = _readable(scorer, pairs.queries[pairs.query[group[0]]])
-                token_budget = min(scorer.token_budget(query), inputs.text_budget(group[0]))
+                query, cut, most = _readable(scorer, pairs.queries[pairs.query[group[0]]])
+                token_budget = min(most, inputs.text_budget(group[0]))
                 read = [[ids[text] for text in passages[pair].tolist()] for pair in group.tolist()]
                 truncated += sum(cut or max(map(len, texts)) > token_budget for texts in read)
                 flat = [of_text[:token_budget] for of_pair in read for of_text in of_pair]
@@ -217,15 +218,19 @@ def teacher_scores(
     return values, truncated
 
 
-def _readable(scorer: Scorer, query: str) -> tuple[str, bool]:
-    """Return as much of a query as the scorer can read, and whether it has more tokens."""
+def _readable(scorer: Scorer, query: str) -> tuple[str, bool, int]:
+    """Return what the scorer can read of a query, whether it has more, and the text's tokens.
+
+    These are the number of tokens that the scorer can read of a text beside what it reads of the
+    query.
+    """
+    if isinstance(scorer, CrossEncoderScorer):
+        query, rest = cut_text(scorer, query, scorer.max_query_tokens)
+        return query, rest > 0, scorer.max_text_tokens(query)
+    rest = 0
     if isinstance(scorer, BiEncoderScorer):
         query, rest = cut_text(scorer.queries, query, scorer.max_query_tokens)
-    elif isinstance(scorer, CrossEncoderScorer):
-        query, rest = cut_text(scorer, query, scorer.max_query_tokens)
-    else:
-        return query, False
-    return query, rest > 0
+    return query, rest > 0, scorer.token_budget(query)
 
 
 def _document_scores(
