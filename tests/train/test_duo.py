@@ -165,6 +165,8 @@ def test_duo_cannot_be_combined(tmp_path: Path) -> None:
     two = [{"kind": "duo"}, {"kind": "softmax"}]
     with pytest.raises(InputError, match=r"objective duo cannot be combined.*found duo, softmax"):
         prepare(tmp_path / "b", **{**LISTS, "objective": two})
+    with pytest.raises(InputError, match=r"objective duo cannot be combined.*found duo, duo"):
+        prepare(tmp_path / "b", **{**LISTS, "objective": [{"kind": "duo"}] * 2})
     with pytest.raises(InputError, match="objective duo cannot be combined"):
         prepare(tmp_path / "c", **LISTS, **{"model.parade": "avg"})
     sets = [{"name": "a", "files": ["a"]}, {"name": "b", "files": ["b"], "objective": []}]

@@ -336,6 +336,9 @@ def test_only_relevant_pairs_are_trained_on(tmp_path: Path) -> None:
         ({"validation.measure": "AP"}, "unsuitable measure: expected log-likelihood"),
         ({"model": {"parade": "avg"}}, r"\[masked\] cannot be combined"),
         ({"model": {"learns": "output"}}, r"\[masked\] cannot be combined with learns"),
+        ({"model": {"head": "new output"}}, r"model\.head: \[masked\] cannot .* the embeddings"),
+        ({"query_length": 4}, "query_length: query_length has no effect on documents"),
+        ({"held_out": {"queries": "q.tsv"}}, "held_out: held_out has no effect on documents"),
     ],
 )
 def test_contradicting_settings(tmp_path: Path, changes: Mapping[str, Any], message: str) -> None:

@@ -24,7 +24,8 @@ def read(**changes: Any) -> TrainingConfig:
 
 def test_defaults() -> None:
     """Schedule, initialisation, validation, lists and pair files have defaults."""
-    training = read(model=None, schedule={"epochs": 2})
+    training = read(model=None, schedule={"epochs": 2}, query_length=31)
+    assert training.query_length == 31  # below the maximum length of an input, 32
     assert training.schedule == Schedule(
         2, None, 32, 1, 2e-5, 0.1, True, 0.01, 1.0, "fp32", 16_384, False, None
     )
@@ -164,6 +165,14 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (
         {"match": {"teacher": "x", "hidden": 0, "attention": 0, "layers": [1, 2]}},
         "match: layers has no effect without the losses",
+    ),
+    (
+        {"query_length": 32},
+        "query_length: query_length has no effect.*expected below max_length, 32, found 32",
+    ),
+    (
+        {"objective": {"kind": "pointwise"}, "data__objective": {"kind": "pointwise"}},
+        "tiny.toml: objective: the objective has no effect: every data set has its own",
     ),
     ({"schedule__warmup": 4}, "schedule.warmup: the training run has 4 steps: .*at most 3, found"),
     (

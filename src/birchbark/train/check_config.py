@@ -29,6 +29,7 @@ def check_config(training: TrainingConfig) -> None:
     """Raise InputError if settings of a training run contradict each other, or have no effect."""
     for check in (
         _check_names,
+        _check_query_length,
         _check_objectives,
         _check_recompute,
         _check_mining,
@@ -71,6 +72,17 @@ def _check_names(training: TrainingConfig) -> None:
         )
 
 
+def _check_query_length(training: TrainingConfig) -> None:
+    """Raise InputError for queries that may be longer than an input, which limits nothing."""
+    if training.query_length and training.query_length >= training.max_length:
+        raise InputError(
+            "query_length has no effect: inputs are as short",
+            where=f"{training.path}: query_length",
+            wanted=f"below max_length, {training.max_length}",
+            found=str(training.query_length),
+        )
+
+
 def _check_objectives(training: TrainingConfig) -> None:
     """Raise InputError without an objective, and for duo with other objectives or PARADE."""
     objectives, match = training.objectives, training.distillation
@@ -83,6 +95,11 @@ def _check_objectives(training: TrainingConfig) -> None:
             where=f"{training.path}: model.learns",
             wanted="more than the head",
             found=training.initialisation.trainable,
+        )
+    if "objective" in training.values and all("objective" in d for d in training.values["data"]):
+        raise InputError(
+            "the objective has no effect: every data set has its own",
+            where=f"{training.path}: objective",
         )
     without = any(not data.loss_terms for data in training.data)
     for data in training.data:
@@ -108,12 +125,13 @@ def _check_objectives(training: TrainingConfig) -> None:
             "patience needs an objective: with [match] alone, the ranking is not trained",
             where=f"{training.path}: validation",
         )
-    kinds = {objective.kind for objective in objectives}
-    if "duo" in kinds and (len(kinds) > 1 or without or training.initialisation.parade):
+    initialisation = training.initialisation
+    by_data = [[term.objective.kind for term in data.loss_terms] for data in training.data]
+    if initialisation.duo and (initialisation.parade or any(k != ["duo"] for k in by_data)):
         raise InputError(
             "objective duo cannot be combined with other objectives, or none, or PARADE",
             where=str(training.path),
-            found=", ".join([*sorted(kinds), *(["none"] if without else [])]),
+            found=", ".join(kind for kinds in by_data for kind in kinds or ["none"]),
         )
 
 
@@ -210,6 +228,12 @@ def _check_masked(training: TrainingConfig) -> None:
             raise InputError(
                 "[masked] cannot be combined with objective, lists or chunk", where=where
             )
+    for key in ("query_length", "held_out"):
+        if texts_only and getattr(training, key) is not None:
+            raise InputError(
+                f"{key} has no effect on documents, which have no queries",
+                where=f"{training.path}: {key}",
+            )
     measure, where = training.validation.measure, f"{training.path}: validation.measure"
     if (measure == LOG_LIKELIHOOD) != bool(masking):
         wanted = (
@@ -223,6 +247,11 @@ def _check_masked(training: TrainingConfig) -> None:
     if masking and initialisation.trainable == "output":
         raise InputError(
             '[masked] cannot be combined with learns = "output"', where=str(training.path)
+        )
+    if masking and initialisation.head == "new output":
+        raise InputError(
+            '[masked] cannot be combined with head = "new output": its output is the embeddings',
+            where=f"{training.path}: model.head",
         )
     if masking and (training.distillation or initialisation.parade or initialisation.duo):
         raise InputError(
