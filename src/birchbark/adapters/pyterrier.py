@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from birchbark import defaults
 from birchbark.arguments import iterated, mapping_of
 from birchbark.errors import InputError, extra
 from birchbark.index.build_index import Schema, build_index
-from birchbark.pipeline.answers.answer import Evidence, Hit
+from birchbark.pipeline.answers.answer import Hit
 from birchbark.pipeline.answers.hit_fields import sentence_fields
 from birchbark.pipeline.load_rankers import make_ranker
 from birchbark.pipeline.loaded_models import LoadedModels
@@ -29,7 +28,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.record_values import ids_of, is_missing
 from birchbark.records import Document, Query, Ranking, Run
-from birchbark.retrieve.engine import DocumentStore
+from birchbark.retrieve.engine import DocumentStore, MemoryStore
 
 with extra("pyterrier"):
     import pandas as pd
@@ -233,7 +232,7 @@ class BirchbarkReranker(pt.Transformer):
             frames = [
                 frame
                 for qid, rows in queries
-                for frame in self._rerank(_FrameStore.of(rows, columns), [(qid, rows)])
+                for frame in self._rerank(_store_of(rows, columns), [(qid, rows)])
             ]
         names = [*RANKED, "evidence"] if self.evidence else RANKED
         frame = pd.concat(frames) if frames else pd.DataFrame(columns=names)
@@ -253,7 +252,10 @@ class BirchbarkReranker(pt.Transformer):
         def keep(query: RerankedQuery) -> None:
             if self.evidence:
                 evidence[query.query_id] = {
-                    hit.document.doc_id: list(map(_evidence, hit.segments)) for hit in query.hits()
+                    hit.document.doc_id: [
+                        {**sentence_fields(one), "weight": one.weight} for one in hit.segments
+                    ]
+                    for hit in query.hits()
                 }
 
         run = rerank(
@@ -327,41 +329,26 @@ def _document(record: Mapping[str, Any]) -> Document:
     return Document.from_dict(others | {"id": record.get("docno")})
 
 
-@dataclass(frozen=True, slots=True)
-class _FrameStore:
-    """The documents of one query, whose texts are columns of a frame."""
-
-    by_id: Mapping[str, Document]
-
-    @classmethod
-    def of(cls, rows: pd.DataFrame, columns: Sequence[str]) -> _FrameStore:
-        """Read documents from rows; the last column is the text, those before it are the title."""
-        *titles, text = columns
-        documents = {}
-        for row in rows.to_dict("records"):
-            for name in columns:
-                if not isinstance(row[name], str):
-                    raise InputError(
-                        f"column {name!r}: not a string",
-                        where=f"document {row['docno']}",
-                        found=f"{row[name]!r}"[:80],
-                    )
-            fields = {"title": " ".join(row[name] for name in titles), "text": row[text]}
-            documents[row["docno"]] = Document(row["docno"], {k: v for k, v in fields.items() if v})
-        return cls(documents)
-
-    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        """See `DocumentStore.documents`."""
-        return [self.by_id[doc_id] for doc_id in doc_ids]
+def _store_of(rows: pd.DataFrame, columns: Sequence[str]) -> MemoryStore:
+    """Return the documents of rows; the last column is the text, those before it are the title."""
+    *titles, text = columns
+    documents = {}
+    for row in rows.to_dict("records"):
+        for name in columns:
+            if not isinstance(row[name], str):
+                raise InputError(
+                    f"column {name!r}: not a string",
+                    where=f"document {row['docno']}",
+                    found=f"{row[name]!r}"[:80],
+                )
+        fields = {"title": " ".join(row[name] for name in titles), "text": row[text]}
+        documents[row["docno"]] = Document(row["docno"], {k: v for k, v in fields.items() if v})
+    return MemoryStore(documents)
 
 
 def _text_columns(names: Sequence[str], frame: pd.DataFrame) -> list[str]:
     """Return the columns to read: those that the frame has, the last one in any case."""
     return [name for name in names if name in frame.columns or name == names[-1]]
-
-
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    return {**sentence_fields(evidence), "weight": evidence.weight}
 
 
 def _with_other_columns(frame: pd.DataFrame, source: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from birchbark.pipeline.settings.ranker import Ranker
 from birchbark.pipeline.settings.reading_plan import ReadingPlan
 from birchbark.pipeline.stage_options import StageOptions
 from birchbark.records import Document
+from birchbark.retrieve.engine import MemoryStore
 from birchbark.score.dynamic_batching import dynamic_batcher
 from birchbark.score.load_scorer import load_scorer
 from birchbark.score.scorer import Scorer
@@ -184,7 +185,8 @@ def _score(query: str, texts: Sequence[str], ranker: Ranker, deadline: Deadline)
             wanted=f"at most {WHOLE_DOCUMENT:,} characters, or no budget",
             found=f"{len(longest):,}",
         )
-    readers = RankerReaders(_TextStore(dict(zip(names, texts, strict=True))), ranker)
+    documents = {n: Document(n, {"text": text}) for n, text in zip(names, texts, strict=True)}
+    readers = RankerReaders(MemoryStore(documents), ranker)
     scoring = score_documents(readers, query, names, deadline)
     if not scoring.stats.exact:
         raise DeadlineError(
@@ -228,14 +230,3 @@ def _load_default_ranker() -> Ranker:
 @cache
 def _load_by_name(model: str | Path) -> Scorer:
     return load_scorer(model, session=dynamic_batcher())
-
-
-@dataclass(frozen=True, slots=True)
-class _TextStore:
-    """A document store that maps ids to texts."""
-
-    texts: dict[str, str]
-
-    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
-        """See `DocumentStore.documents`."""
-        return [Document(doc_id, {"text": self.texts[doc_id]}) for doc_id in doc_ids]

@@ -36,6 +36,17 @@ class DocumentStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryStore:
+    """A store of documents that are in memory."""
+
+    by_id: Mapping[str, Document]
+
+    def documents(self, doc_ids: Sequence[str]) -> list[Document]:
+        """See `DocumentStore.documents`; KeyError for an unknown id."""
+        return [self.by_id[doc_id] for doc_id in doc_ids]
+
+
 class Engine(DocumentStore, Protocol):
     """A first stage, which returns the candidates for a query, and their documents."""
 
