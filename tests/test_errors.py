@@ -73,5 +73,5 @@ def test_damage_is_told_without_paths() -> None:
     """What a service tells its users is `what`; the place is in `where`."""
     with pytest.raises(ArtifactError) as error, reporting_damage("index", "/i", remedy="rebuild"):
         Path("/i/texts.blocks").read_bytes()
-    assert error.value.what == "damaged index: No such file or directory"
-    assert str(error.value) == "/i: damaged index: No such file or directory (rebuild)"
+    assert error.value.what == "damaged index: No such file or directory: texts.blocks"
+    assert str(error.value).startswith("/i: damaged index: No such file or directory: texts")

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Self
 
 MAX_QUOTED = 200  # characters quoted of other libraries' messages
@@ -105,8 +106,10 @@ def reporting_damage(what: str, where: object, remedy: str) -> Iterator[None]:
     except (OSError, ValueError, IndexError) as error:
         if not is_damage(error):
             raise
-        fault = error.strerror if isinstance(error, OSError) else error  # else, with its path
-        raise ArtifactError(f"damaged {what}: {fault}", where=str(where), remedy=remedy) from error
+        message = f"damaged {what}: {error}"
+        if isinstance(error, OSError) and error.filename is not None:  # else, its path is in it
+            message = f"damaged {what}: {error.strerror}: {Path(error.filename).name}"
+        raise ArtifactError(message, where=str(where), remedy=remedy) from error
 
 
 def applicable(remedy: str, known: Iterable[str]) -> str:
