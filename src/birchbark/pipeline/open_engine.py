@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from birchbark.errors import InputError
 from birchbark.index.index import Index
@@ -51,7 +52,7 @@ def open_engine(
     if match is None:
         for vectors, scorer in _finding_sets(index, rankers) if stage.match == OR else ():
             match = replace(HYBRID, vectors=vectors)
-            engine = dense_engine(index, stage, match, lambda _, loaded=scorer: loaded, rankers)
+            engine = dense_engine(index, stage, match, partial(_given, scorer), rankers)
             if engine.vectors.without_graph <= MAX_COMPARED:
                 return engine
         return IndexEngine(index, stage)
@@ -95,6 +96,11 @@ def _finding_sets(index: Index, rankers: Sequence[Ranker]) -> list[tuple[str, Sc
     if encoder and (name := fitting_set(index.attachments, encoder, rankers[0].segmenter)):
         sets.append((name, encoder))
     return sorted(sets, key=lambda one: count_missing(index, one[0]))
+
+
+def _given(scorer: Scorer, model: str) -> Scorer:
+    """Return the scorer that computed a set of vectors, whose model is not loaded again."""
+    return scorer
 
 
 def set_for(index: Index, rankers: Sequence[Ranker]) -> str | None:
