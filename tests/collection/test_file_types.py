@@ -282,6 +282,12 @@ def test_a_quotation_mark_that_is_not_closed(tmp_path: Path) -> None:
     assert rows == ['id: 1; text: "No end', "id: 2; text: b"]
 
 
+def test_two_quotation_marks_that_are_not_closed(tmp_path: Path) -> None:
+    """Between tabs, they do not make one row of all lines between them."""
+    rows = table(tmp_path, 'id\ttext\n1\t"No end\n2\tb\n3\t"None\n', "t.tsv")
+    assert rows == ['id: 1; text: "No end', "id: 2; text: b", 'id: 3; text: "None']
+
+
 def test_rows_before_the_names_of_columns(tmp_path: Path) -> None:
     """A title, the facts of an account and a total neither hide the delimiter nor give names."""
     assert table(tmp_path, "Report 2020\n\nname;amount\nRent;1.200,50\nFood;80\n") == [

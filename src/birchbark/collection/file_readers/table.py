@@ -85,11 +85,15 @@ def row_paragraphs(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
-    """Return the cells of each row; quotation marks have no meaning if one is not closed."""
+    """Return the cells of each row; quotation marks have no meaning if one is not closed.
+
+    Between tabs, neither have any if they are not balanced in another way: two such marks, as of
+    inches, would make one row of all lines between them.
+    """
     try:
         return list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error as error:
-        if "end of data" in str(error):
+        if delimiter == "\t" or "end of data" in str(error):
             return list(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE))
     return list(csv.reader(lines, delimiter=delimiter))
 
