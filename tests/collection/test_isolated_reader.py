@@ -294,6 +294,16 @@ def test_trouble_of_the_system_is_not_the_files(monkeypatch: pytest.MonkeyPatch)
     assert (answers[-1]["doc_id"], answers[-1]["retry"]) == ("a.mbox", True)
 
 
+def test_a_process_that_cannot_start_is_not_the_files_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has not begun to read: such as without memory, or while a package is replaced."""
+    (tmp_path / "a.html").write_text("<p>birch")
+    monkeypatch.setattr(isolated_reader, "MODULE", "birchbark.no_such_module")
+    with pytest.raises(UnreadableError, match=r"a\.html: the process .* ended with exit code 1"):
+        list(read_folder(tmp_path, Intake(skip_bad=False)))
+
+
 def test_half_a_line_is_no_answer() -> None:
     """A process can end while it writes; why it has ended is told then."""
     assert list(isolated_reader._lines(BytesIO(b'{"a": 1}\n{"b"'), 20)) == [b'{"a": 1}\n']

@@ -110,19 +110,24 @@ class IsolatedReader:
             raise
 
     def _answers(self, characters: int) -> Generator[dict[str, Any]]:
-        """Yield what the process answers; InputError if it ends before the last answer."""
+        """Yield what the process answers; InputError if it ends before the last answer.
+
+        If it ends before the first one, it has read nothing, and another may read the file later.
+        """
         process = self._busy
         assert process
         assert process.stdout
+        has_begun = False
         try:
             for line in _lines(process.stdout, BYTES_PER_CHARACTER * characters):
-                answer = json.loads(line)
+                answer, has_begun = json.loads(line), True
                 if answer.get("last"):
                     self._idle = process
                 yield answer
                 if self._idle:
                     return
-            raise _reason(process.wait())
+            reason = _reason(process.wait())
+            raise reason if has_begun else UnreadableError(reason.what)
         finally:
             if self._busy is process:  # and has not been ended with the reader
                 self._busy = None
