@@ -172,6 +172,12 @@ def test_a_flag_is_an_emoji() -> None:
     assert words("in 🇩🇪🇫🇷") == ["in", "🇩🇪", "🇫🇷"]
 
 
+def test_long_rows_of_flags_take_no_quadratic_time() -> None:
+    """Placed words are those without places, in time that grows with the text."""
+    text = "bark " + "🇩🇪" * 50_000
+    assert [word for word, _, _ in placed_words(text)] == words(text) == ["bark", *["🇩🇪"] * 50_000]
+
+
 @pytest.mark.parametrize("text", ["テ_a", "a_テ", "_テ", "テ_1_ト"])
 def test_underscores_join_katakana_and_letters(text: str) -> None:
     """Rules WB13a and WB13b: an underscore joins letters, digits and katakana."""

@@ -106,7 +106,8 @@ def _clusters() -> Any:
     """Return a pattern of a character with what combines with it; see `_unicode`."""
     import regex
 
-    return regex.compile(r"\X")
+    # not \X alone, which counts flags from the beginning of their row: quadratic time
+    return regex.compile(r"\p{Regional_Indicator}|\X")
 
 
 @cache
