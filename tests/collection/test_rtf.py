@@ -46,6 +46,7 @@ def written(text: str, code_page: str) -> bytes:
         (rb"\f1{\*\data\bin8 }\'ca\\{}\'ca", "К"),
         (rb"\f2\'83A\'83\'43 A\'96\'d8", "アイ A木"),
         (rb"\f2\'81 x", "\u0081 x"),
+        (rb"last words.\page First\sect words\column", "last words.\n\nFirst\n\nwords"),
     ],
 )
 def test_letters_are_in_the_code_page_of_their_font(tmp_path: Path, body: bytes, text: str) -> None:

@@ -25,6 +25,8 @@ OF_FONT = {  # \fcharset → code page; 2 are symbols
 }  # fmt: skip
 MOST_FALLBACKS = 8  # after each number
 FALLBACK = rb"\'3f"  # a question mark
+BREAKS = {b"page", b"sect", b"column"}  # which pandoc leaves out, so that words would be joined
+PARAGRAPH = rb"\par "
 _TOKEN = re.compile(
     rb"((?:\\'[0-9a-fA-F]{2}[\r\n]*)+)|\\([a-z]{1,32})(-?[0-9]{1,9})? ?|\\.|[{}]|[^\\{}]+|.", re.S
 )
@@ -119,7 +121,8 @@ def _rewritten(raw: bytes) -> Iterator[bytes]:
         rtf.skipped = rtf.skipped - fallbacks if is_text else 0
         if name:
             rtf.word(name, int(number or 0))
-        yield FALLBACK * fallbacks + raw[start + fallbacks : position]
+        rest = FALLBACK * fallbacks + raw[start + fallbacks : position]
+        yield PARAGRAPH if name in BREAKS else rest
 
 
 def _in_unicode(text: str, fallback: bytes) -> bytes:
