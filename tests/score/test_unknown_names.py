@@ -20,7 +20,7 @@ def test_ranking_and_training_refuse_the_same_poolings() -> None:
     with pytest.raises(CheckpointError, match=r"unsupported pooling.*found last"):
         pool(None, "x", unknown)  # type: ignore[arg-type]
     with pytest.raises(CheckpointError, match=r"unsupported pooling.*found last"):
-        Network._pool(SimpleNamespace(architecture=unknown), np.zeros((1, 2, 3)))  # type: ignore[arg-type]
+        Network._pool(SimpleNamespace(), np.zeros((1, 2, 3)), "last")  # type: ignore[arg-type]
 
 
 def test_ranking_and_training_refuse_the_same_aggregations() -> None:
