@@ -74,7 +74,7 @@ def test_the_processor_time_of_pandoc_is_limited(
     pytest.importorskip("pypandoc")
     monkeypatch.setattr(pandoc, "MOST_SECONDS", 1)
     with pytest.raises(InputError, match="longer than 1 s of processor time") as caught:
-        read(tmp_path, "a.org", "*/" * 3_000 + "a")
+        read(tmp_path, "a.org", "- " + "*/" * 3_000 + "a")
     assert not isinstance(caught.value, UnreadableError)
 
 
@@ -167,16 +167,32 @@ def test_manual_pages(tmp_path: Path) -> None:
 
 
 def test_notebooks_keep_prose_and_code(tmp_path: Path) -> None:
-    """Prose and code stay in their order."""
+    """Prose, code and raw cells stay in their order."""
     pytest.importorskip("pypandoc")
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["Load the *bark*."]},
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [],
          "source": ["load('bark')"]},
+        {"cell_type": "raw", "metadata": {"raw_mimetype": "text/latex"}, "source": ["canoe"]},
     ]  # fmt: skip
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     text = read(tmp_path, "a.ipynb", json.dumps(notebook)).text
-    assert text.index("Load the bark.") < text.index("load('bark')")
+    assert text.split() == ["Load", "the", "bark.", "load('bark')", "canoe"]
+
+
+def test_org_files_keep_what_is_not_exported(tmp_path: Path) -> None:
+    """Archived sections, drawers and code are read; comments are not, as in other types."""
+    pytest.importorskip("pypandoc")
+    text = (
+        "\ufeff:PROPERTIES:\n:ID: a\n:END:\n#+TITLE: Bark\n* One\n:LOGBOOK:\n- peeled\n:END:\n"
+        "# comment\n* Two :ARCHIVE:\nold\n* Three :noexport:\nprivate\n"
+        "#+begin_src sh -n :exports none\nboil\n#+end_src\n"
+        "#+BEGIN_EXPORT latex\ncanoe\n#+END_EXPORT\n@@latex:dried@@\n"
+    )
+    document = read(tmp_path, "a.org", text)
+    assert document.title == "Bark"
+    words = "One peeled Two ARCHIVE old Three noexport private boil canoe dried"
+    assert document.text.split() == words.split()
 
 
 @pytest.mark.parametrize(

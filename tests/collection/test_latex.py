@@ -26,6 +26,12 @@ from birchbark.collection.parsing.intake import Intake
             r"\resizebox{\textwidth}{!}{wide} \fcolorbox{red}{blue}{box} \scalebox{2}[3]{}",
             "wide box [3]",
         ),
+        (
+            r"\begin{algorithm}\caption{Peeling}\begin{algorithmic}\State cut\end{algorithmic}"
+            r"\end{algorithm}\begin{figure}\begin{minipage}{2cm}\caption[x]{A tree}\end{minipage}"
+            r"\caption*{Trees}\end{figure}",
+            "Peeling cut A tree Trees",
+        ),
         (r"\setbeamercolor{title}{fg=red}\fontspec{Arial}\enlargethispage{2cm}Bark", "Bark"),
     ],
 )

@@ -29,11 +29,20 @@ TEMPLATE = Path(__file__).with_name("pandoc.html")  # title and body, and nothin
 MOST_MEMORY = "1G"
 MOST_SECONDS = 60  # of a processor
 MOST_WAITING = 600.0  # seconds in all, as on a busy machine
-DOCX, EPUB, LATEX, ODT, RTF = "docx", "epub", "latex", "odt", "rtf"
+RAW_AS_CODE = TEMPLATE.with_suffix(".lua")
+DOCX, EPUB, LATEX, NOTEBOOK = "docx", "epub", "latex", "ipynb"
+ODT, ORG, RTF = "odt", "org", "rtf"
+# What a file begins with so that pandoc leaves out no words: captions outside tables and figures;
+# drawers, and sections that are archived or not exported.
+PREFIX = {
+    LATEX: rb"\renewcommand{\caption}[2][]{\par #2\par}" b"\n",
+    ORG: b"#+OPTIONS: arch:t d:t\n#+EXCLUDE_TAGS: nothing\n",
+}
 _NOTE_MARK = re.compile(
     r'<a href="[^"<>]*" class="footnote-(?:ref|back)"[^<>]*>(?:<sup>)?[^<>]*(?:</sup>)?</a>'
 )
 _HEADING = re.compile(r"<h([1-6])[\s>]")
+_EXPORTED = re.compile(rb"^([ \t]*#\+.*:exports[ \t]+)\w+", re.IGNORECASE | re.MULTILINE)  # of Org
 
 
 def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
@@ -50,10 +59,12 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
         is_word = format_name == DOCX
         raw = as_pandoc_reads(parts, file.raw) if is_word else file.raw
         raw = in_unicode(raw) if format_name == RTF else raw
+        raw = _EXPORTED.sub(rb"\1both", raw) if format_name == ORG else raw
+        raw = PREFIX.get(format_name, b"") + raw.removeprefix(UTF8_BOM)
         html, messages = _html(raw, format_name)
         if format_name == LATEX and (defined := definitions(messages)):
             with suppress(InputError):  # such as for a command of which LaTeX makes an environment
-                html, _ = _html(defined.encode() + b"\n" + raw.removeprefix(UTF8_BOM), format_name)
+                html, _ = _html(defined.encode() + b"\n" + raw, format_name)
         markup = _NOTE_MARK.sub("", html)
         title, text = plain_text(markup)
         title = title or property_title(parts)
@@ -105,6 +116,7 @@ def _html(raw: bytes, format_name: str) -> tuple[str, str]:
         "--verbose" if format_name == LATEX else "--quiet",
         f"--template={TEMPLATE}",
         *(["--metadata=date="] if format_name == EPUB else []),  # the time of its making
+        *([f"--lua-filter={RAW_AS_CODE}"] if format_name in (NOTEBOOK, ORG) else []),
     ]
     try:
         done = subprocess.run(
