@@ -31,7 +31,7 @@ from birchbark.errors import InputError, first_line
 MOST_ATTACHMENTS = 200  # of one message
 MOST_PARTS_NESTED = 20  # parts in parts of one message
 STUB_WORDS, STUB_SHARE = 10, 2  # another alternative has more than that and so many times more
-PLAIN, HTML, MESSAGE = "text/plain", "text/html", "message/rfc822"
+PLAIN, HTML, MESSAGES = "text/plain", "text/html", ("message/rfc822", "message/global")
 ANY = "application/octet-stream"
 
 
@@ -89,7 +89,7 @@ def read_mail(file: File) -> Contents:
 def _pieces(part: Message, file: File, nested: int) -> Iterator[_Piece]:
     """Yield the parts of a message that have no parts, in their order."""
     kind, inner = part.get_content_type(), part.get_payload()
-    if kind == MESSAGE or not isinstance(inner, list):
+    if part.get_content_maintype() == "message" or not isinstance(inner, list):
         is_file = part.get_filename() is not None and nested
         attached = is_file or part.get_content_disposition() == "attachment"
         yield _Piece(part, kind, kind in (PLAIN, HTML) and not attached, file)
@@ -137,20 +137,28 @@ def _message(part: Message, inner: Message) -> bytes:
 def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterator[ContainedFile]:
     """Yield the attached files. headers: what their documents inherit."""
     for piece in islice(attached, MOST_ATTACHMENTS):
-        if piece.kind == MESSAGE:
-            inner = piece.part.get_payload()
-            if isinstance(inner, list) and inner and isinstance(inner[0], Message):
-                try:
-                    yield ContainedFile("message.eml", _message(piece.part, inner[0]))
-                except Exception:  # as when it declares parts, but has none
-                    file.intake.note("attached e-mail not read, since it is damaged")
-                continue
-        raw = piece.part.get_payload(decode=True)
-        path = words_of(piece.part.get_filename() or "").replace("\\", "/")
-        name = path.rpartition("/")[2] or "attachment"
-        suffix = "" if piece.kind == ANY else mimetypes.guess_extension(piece.kind) or ""
-        is_mail = ".eml" in (suffix, name[-4:].lower())
-        inherited = {} if is_mail else {**headers, "title": name}
-        yield ContainedFile(name, raw if isinstance(raw, bytes) else b"", inherited, suffix)
+        try:
+            found = _attachment(piece, headers)
+        except Exception:  # as when a message declares parts, but has none
+            file.intake.note("attached e-mail not read, since it is damaged")
+        else:
+            yield found
     for _ in attached[MOST_ATTACHMENTS:]:
         file.intake.note(f"attachment after the first {MOST_ATTACHMENTS} of an e-mail not read")
+
+
+def _attachment(piece: _Piece, headers: Fields) -> ContainedFile:
+    inner = piece.part.get_payload()
+    messages = (
+        [each for each in inner if isinstance(each, Message)] if isinstance(inner, list) else []
+    )
+    if messages and piece.kind in MESSAGES:
+        return ContainedFile("message.eml", _message(piece.part, messages[0]))
+    # Other messages are headers alone, such as those that say where one could not be delivered.
+    raw = b"\n".join(map(Message.as_bytes, messages)) or piece.part.get_payload(decode=True)
+    path = words_of(piece.part.get_filename() or "").replace("\\", "/")
+    name = path.rpartition("/")[2] or "attachment"
+    suffix = "" if piece.kind == ANY else mimetypes.guess_extension(piece.kind) or ""
+    is_mail = ".eml" in (suffix, name[-4:].lower())
+    inherited = {} if is_mail else {**headers, "title": name}
+    return ContainedFile(name, raw if isinstance(raw, bytes) else b"", inherited, suffix)
