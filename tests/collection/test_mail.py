@@ -227,15 +227,18 @@ def test_reports_on_messages_are_attachments(tmp_path: Path) -> None:
         "message/delivery-status": "Reporting-MTA: dns; b.org\n\nAction: failed\nStatus: 5.1.1\n",
         "message/disposition-notification": "Disposition: manual-action; displayed\n",
         "message/global": "Subject: Bark\nFrom: Ann <ann@example.org>\n\nBirch.\n",
+        "message/news": "Subject: Oak\nFrom: Ann <ann@example.org>\n\nAcorns.\n",
     }
     body = "".join(f"--x\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts.items())
     head = 'Subject: Undelivered\nContent-Type: multipart/report; boundary="x"\n\n'
     (tmp_path / "a.eml").write_text(f"{head}{body}--x--\n")
-    status, notification, message = [d for _, d in read_folder(tmp_path, Intake())][1:]
+    status, notification, message, news = [d for _, d in read_folder(tmp_path, Intake())][1:]
     assert status.text.split() == parts["message/delivery-status"].split()
     assert notification.text.strip() == parts["message/disposition-notification"].strip()
     assert message.title == "Bark"
     assert message.text.endswith("Birch.")
+    assert news.title == "Oak"
+    assert news.text.endswith("Acorns.")
 
 
 def test_a_damaged_attachment_does_not_spoil_its_message(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ from birchbark.errors import InputError, first_line
 MOST_ATTACHMENTS = 200  # of one message
 MOST_PARTS_NESTED = 20  # parts in parts of one message
 STUB_WORDS, STUB_SHARE = 10, 2  # another alternative has more than that and so many times more
-PLAIN, HTML, MESSAGES = "text/plain", "text/html", ("message/rfc822", "message/global")
+PLAIN, HTML = "text/plain", "text/html"
+REPORTS = ("status", "notification", "report")  # message/delivery-status and its like
 ANY = "application/octet-stream"
 
 
@@ -140,7 +141,7 @@ def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterato
         try:
             found = _attachment(piece, headers)
         except Exception:  # as when a message declares parts, but has none
-            file.intake.note("attached e-mail not read, since it is damaged")
+            file.intake.note("attachment of an e-mail not read, since it is damaged")
         else:
             yield found
     for _ in attached[MOST_ATTACHMENTS:]:
@@ -149,12 +150,11 @@ def _attachments(attached: list[_Piece], file: File, headers: Fields) -> Iterato
 
 def _attachment(piece: _Piece, headers: Fields) -> ContainedFile:
     inner = piece.part.get_payload()
-    messages = (
-        [each for each in inner if isinstance(each, Message)] if isinstance(inner, list) else []
-    )
-    if messages and piece.kind in MESSAGES:
+    parts = inner if isinstance(inner, list) else []
+    messages = [each for each in parts if isinstance(each, Message)]
+    if messages and not piece.kind.endswith(REPORTS):
         return ContainedFile("message.eml", _message(piece.part, messages[0]))
-    # Other messages are headers alone, such as those that say where one could not be delivered.
+    # A report on a message is headers alone, such as those that say why it was not delivered.
     raw = b"\n".join(map(Message.as_bytes, messages)) or piece.part.get_payload(decode=True)
     path = words_of(piece.part.get_filename() or "").replace("\\", "/")
     name = path.rpartition("/")[2] or "attachment"
