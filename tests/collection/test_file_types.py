@@ -189,10 +189,12 @@ def test_org_files_keep_what_is_not_exported(tmp_path: Path) -> None:
         "#+begin_src sh -n :exports none\nboil\n#+end_src\n"
         "#+BEGIN_EXPORT latex\ncanoe\n#+END_EXPORT\n@@latex:dried@@\n"
     )
-    document = read(tmp_path, "a.org", text)
-    assert document.title == "Bark"
+    own = "#+options: toc:nil arch:nil d:nil\n#+EXCLUDE_TAGS: ARCHIVE\n#+select_tags: noexport\n"
     words = "One peeled Two ARCHIVE old Three noexport private boil canoe dried"
-    assert document.text.split() == words.split()
+    for settings in ("", own):
+        document = read(tmp_path, "a.org", text.replace("#+TITLE", f"{settings}#+TITLE"))
+        assert document.title == "Bark"
+        assert document.text.split() == words.split()
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from birchbark.collection.parsing.intake import Intake
         (
             r"\begin{algorithm}\caption{Peeling}\begin{algorithmic}\State cut\end{algorithmic}"
             r"\end{algorithm}\begin{figure}\begin{minipage}{2cm}\caption[x]{A tree}\end{minipage}"
-            r"\caption*{Trees}\end{figure}",
-            "Peeling cut A tree Trees",
+            r"\caption*{Trees}\end{figure}\fbox{\begin{minipage}{2cm}\caption{Oak}\end{minipage}}",
+            "Peeling cut A tree Trees Oak",
         ),
         (r"\setbeamercolor{title}{fg=red}\fontspec{Arial}\enlargethispage{2cm}Bark", "Bark"),
     ],

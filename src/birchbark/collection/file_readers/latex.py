@@ -1,7 +1,7 @@
 r"""Which commands of LaTeX does pandoc leave out with the words in their braces?
 
-Those that it does not know, as packages define them. They are defined so that the words stay:
-`\term{canoe}` is canoe.
+Those that it does not know, as packages define them, and captions outside tables and figures. They
+are defined so that the words stay: `\term{canoe}` is canoe.
 """
 
 from __future__ import annotations
@@ -35,9 +35,22 @@ LAST = frozenset(
         "rotatebox scalebox"
     ).split()
 )
+CAPTION = rb"\caption"
 SKIPPED = "[INFO] Skipped '"  # what pandoc writes before each command that it leaves out
 MOST_COMMANDS, MOST_ARGUMENTS = 1_000, 8
 _COMMAND = re.compile(r"\\([a-zA-Z]{1,60})(?:\[[^\[\]]*\])?(?=\{)")
+
+
+def with_definitions(raw: bytes, messages: str) -> bytes:
+    """Return a file with definitions of the commands that pandoc has left out; as it is for none.
+
+    raw: without a byte order mark. messages: see `definitions`.
+    """
+    defined = definitions(messages).encode()
+    if CAPTION in raw:
+        defined += rb"\renewcommand{\caption}[2][]{ #2 }"
+        raw = raw.replace(CAPTION + b"*", CAPTION)
+    return defined + b"\n" + raw if defined else raw
 
 
 def definitions(messages: str) -> str:

@@ -1,4 +1,4 @@
--- Text for one format of output only, as LaTeX in notebooks, stays as code; pandoc leaves it out.
+-- Text for another format of output, such as LaTeX in a notebook, becomes code; pandoc leaves it out.
 function RawBlock(raw)
   return raw.format ~= "html" and pandoc.CodeBlock(raw.text) or nil
 end

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from birchbark.collection.file_readers.file import Fields, File
-from birchbark.collection.file_readers.latex import definitions
+from birchbark.collection.file_readers.latex import with_definitions
 from birchbark.collection.file_readers.office import (
     as_pandoc_reads,
     lacks_words,
@@ -18,6 +18,7 @@ from birchbark.collection.file_readers.office import (
     readable_parts,
     text_pandoc_omits,
 )
+from birchbark.collection.file_readers.org import all_exported
 from birchbark.collection.file_readers.rtf import in_unicode
 from birchbark.collection.parsing.lines import UTF8_BOM
 from birchbark.collection.parsing.markup import heading_starts, plain_text
@@ -32,17 +33,10 @@ MOST_WAITING = 600.0  # seconds in all, as on a busy machine
 RAW_AS_CODE = TEMPLATE.with_suffix(".lua")
 DOCX, EPUB, LATEX, NOTEBOOK = "docx", "epub", "latex", "ipynb"
 ODT, ORG, RTF = "odt", "org", "rtf"
-# What a file begins with so that pandoc leaves out no words: captions outside tables and figures;
-# drawers, and sections that are archived or not exported.
-PREFIX = {
-    LATEX: rb"\renewcommand{\caption}[2][]{\par #2\par}" b"\n",
-    ORG: b"#+OPTIONS: arch:t d:t\n#+EXCLUDE_TAGS: nothing\n",
-}
 _NOTE_MARK = re.compile(
     r'<a href="[^"<>]*" class="footnote-(?:ref|back)"[^<>]*>(?:<sup>)?[^<>]*(?:</sup>)?</a>'
 )
 _HEADING = re.compile(r"<h([1-6])[\s>]")
-_EXPORTED = re.compile(rb"^([ \t]*#\+.*:exports[ \t]+)\w+", re.IGNORECASE | re.MULTILINE)  # of Org
 
 
 def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
@@ -59,12 +53,12 @@ def pandoc_reader(format_name: str) -> Callable[[File], Fields]:
         is_word = format_name == DOCX
         raw = as_pandoc_reads(parts, file.raw) if is_word else file.raw
         raw = in_unicode(raw) if format_name == RTF else raw
-        raw = _EXPORTED.sub(rb"\1both", raw) if format_name == ORG else raw
-        raw = PREFIX.get(format_name, b"") + raw.removeprefix(UTF8_BOM)
+        raw = raw.removeprefix(UTF8_BOM)
+        raw = all_exported(raw) if format_name == ORG else raw
         html, messages = _html(raw, format_name)
-        if format_name == LATEX and (defined := definitions(messages)):
+        if format_name == LATEX and (defined := with_definitions(raw, messages)) != raw:
             with suppress(InputError):  # such as for a command of which LaTeX makes an environment
-                html, _ = _html(defined.encode() + b"\n" + raw, format_name)
+                html, _ = _html(defined, format_name)
         markup = _NOTE_MARK.sub("", html)
         title, text = plain_text(markup)
         title = title or property_title(parts)
